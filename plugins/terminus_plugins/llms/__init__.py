@@ -1,0 +1,1 @@
+"""The default ways to ask a model."""

@@ -1,0 +1,118 @@
+"""terminus_core: a terminal agent as a small loop in which every part is a plugin.
+
+Everything that a plugin author needs is imported from here and from nothing deeper. Names are loaded when they are
+first used, so that ``terminus --help`` and plugins that need only a few of them start fast.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from terminus_core.agent import Agent
+    from terminus_core.chat import Chat, ContentPart, LLMRequest, LLMResponse, Message, Usage
+    from terminus_core.config import Settings
+    from terminus_core.errors import (
+        ConfigError,
+        ContextLengthExceededError,
+        EnvironmentFailedError,
+        LLMError,
+        PluginError,
+        RunLimitReached,
+        SessionClosedError,
+        StreamsUnsupportedError,
+        TerminusError,
+    )
+    from terminus_core.hookspecs import hookimpl, hookspec
+    from terminus_core.interfaces import (
+        LLM,
+        Action,
+        Command,
+        Completion,
+        CompletionPolicy,
+        ContextStrategy,
+        Environment,
+        EnvironmentProcess,
+        ExecResult,
+        Gate,
+        Handoff,
+        Marker,
+        ParseResult,
+        ResponseParser,
+        RunStatus,
+        Session,
+        SessionBackend,
+        SessionEvent,
+        SessionOptions,
+        Subagent,
+        TerminalText,
+        Turn,
+    )
+    from terminus_core.plugins import PluginManager
+    from terminus_core.run import Run, RunResult
+    from terminus_core.trajectory import Step, Trajectory
+
+__all__ = [
+    "LLM",
+    "Action",
+    "Agent",
+    "Chat",
+    "Command",
+    "Completion",
+    "CompletionPolicy",
+    "ConfigError",
+    "ContentPart",
+    "ContextLengthExceededError",
+    "ContextStrategy",
+    "Environment",
+    "EnvironmentFailedError",
+    "EnvironmentProcess",
+    "ExecResult",
+    "Gate",
+    "Handoff",
+    "LLMError",
+    "LLMRequest",
+    "LLMResponse",
+    "Marker",
+    "Message",
+    "ParseResult",
+    "PluginError",
+    "PluginManager",
+    "ResponseParser",
+    "Run",
+    "RunLimitReached",
+    "RunResult",
+    "RunStatus",
+    "Session",
+    "SessionBackend",
+    "SessionClosedError",
+    "SessionEvent",
+    "SessionOptions",
+    "Settings",
+    "Step",
+    "StreamsUnsupportedError",
+    "Subagent",
+    "TerminalText",
+    "TerminusError",
+    "Trajectory",
+    "Turn",
+    "Usage",
+    "hookimpl",
+    "hookspec",
+]
+
+# From light to heavy: the first module that has a name is its home.
+_HOMES = ("errors", "hookspecs", "chat", "interfaces", "trajectory", "config", "plugins", "run", "agent")
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        for home in _HOMES:
+            module = import_module(f"{__name__}.{home}")
+            if hasattr(module, name):
+                value = globals()[name] = getattr(module, name)
+                return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,508 @@
+"""The agent: opens the parts, runs the episodes. Reads from top to bottom like one run."""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+import anyio
+
+from terminus_core import observation as texts
+from terminus_core.config import AgentSettings, Settings, nearest
+from terminus_core.dispatch import ROLES
+from terminus_core.errors import (
+    ConfigError,
+    ContextLengthExceededError,
+    EnvironmentFailedError,
+    RunLimitReached,
+    SessionClosedError,
+    TerminusError,
+)
+from terminus_core.interfaces import SessionOptions, Turn
+from terminus_core.plugins import PluginManager
+from terminus_core.run import Run, RunResult, new_logs_dir
+from terminus_core.runfile import RunFile
+from terminus_core.trajectory import ObservationResult, ToolCall
+
+if TYPE_CHECKING:
+    from terminus_core.chat import Chat, LLMResponse
+    from terminus_core.interfaces import (
+        LLM,
+        Command,
+        CompletionPolicy,
+        ContextStrategy,
+        Environment,
+        Gate,
+        ParseResult,
+        ResponseParser,
+        SessionBackend,
+    )
+
+logger = logging.getLogger(__name__)
+
+MAX_UNUSABLE_ANSWERS = 20
+"""Answers in a row that could not be used, until the run ends."""
+MAX_CUT_ANSWERS = 3
+"""Answers in a row that were cut at the output limit, until the run ends."""
+MAX_RESCUES = 2
+"""How often one episode may make room in the model's window."""
+CLOSING_SEC = 10.0
+"""Seconds that observers have to close, also after a cancel."""
+
+
+class AgentKeys(TypedDict, total=False):
+    """The keywords of :class:`Agent`: the ``[agent]`` keys; a part is a name or an instance."""
+
+    llm: str | LLM
+    model: str | None
+    parser: str | ResponseParser
+    session: str | SessionBackend
+    environment: str | Environment
+    completion: str | CompletionPolicy
+    context: str | ContextStrategy
+    gates: Sequence[str | Gate]
+    observers: Sequence[Any]
+    strict_plugins: bool
+    observers_strict: bool
+    max_episodes: int
+    max_cost_usd: float | None
+    max_time_sec: float | None
+    logs_dir: str | Path | None
+    session_id: str | None
+    interleaved_thinking: bool
+    collect_rollout_details: bool
+    output_limit_bytes: int
+    max_command_duration_sec: float
+
+
+class Agent:
+    """A terminal agent made of parts.
+
+    Args:
+        settings: a :class:`Settings`, or nested data of the same form as the settings file.
+        plugins: further plugins: modules, objects, module names, files, ``no:NAME`` to block one.
+        keys: the ``[agent]`` keys; they win over ``settings``. A part given as an instance is used as it is.
+
+    Raises:
+        ConfigError: a setting or a part's name is unknown or wrong.
+        PluginError: a plugin that was asked for cannot be used, or two bring the same part.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: Settings | Mapping[str, Any] | None = None,
+        plugins: Iterable[Any] = (),
+        **keys: Unpack[AgentKeys],
+    ) -> None:
+        given: dict[str, Any] = dict(keys)
+        if unknown := given.keys() - AgentSettings.model_fields.keys():
+            raise ConfigError(
+                f"Agent has no keyword {min(unknown)!r}; {nearest(min(unknown), AgentSettings.model_fields)}"
+            )
+        self._instances: dict[str, Any] = {}
+        for role in ROLES:
+            if role in given and not isinstance(given[role], str):
+                self._instances[role] = given.pop(role)
+        self._chosen = {"gate": given.pop("gates", None), "observer": given.pop("observers", None)}
+        if given.get("logs_dir") is not None:
+            given["logs_dir"] = str(given["logs_dir"])
+        data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
+        for key, role in (("gates", "gate"), ("observers", "observer")):
+            if (chosen := self._chosen[role]) is not None:
+                given[key] = [each if isinstance(each, str) else _name_of(each) for each in chosen]
+        data["agent"] = {**data.get("agent", {}), **given}
+        self.settings = Settings.check(data)
+        agent = self.settings.agent
+        self.plugins = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
+        self.plugins.check(self.settings)
+        for role in ROLES.keys() - {"gate", "observer"} - self._instances.keys():
+            self.plugins.config(role, getattr(agent, role), self.settings)
+        self._busy = False
+        self._run: Run | None = None
+
+    # -- one run -------------------------------------------------------------------------------------------------------
+
+    async def run(self, instruction: str) -> RunResult:
+        """Work on one task until it is done or the run ends otherwise.
+
+        Faults of the provider, the environment or the session end the run with a result.
+
+        Raises:
+            ConfigError: a setting turns out wrong before the first request.
+            RuntimeError: this agent is running already.
+            BaseException: a cancel, or a bug in a part, after observers have been told the result.
+        """
+        if self._busy:
+            raise RuntimeError("this Agent is running already; one run at a time, or another Agent")
+        self._busy = True
+        try:
+            run = self._run = self._new_run(texts.clean(instruction))
+            with RunFile(run.logs_dir, run.session_id) as record:
+                fault = await self._in_session(run)
+                result = run.result = run.result or _result(run, fault)
+                record.finish(result.status, result.reason, result.n_episodes)
+            if fault is not None and not isinstance(fault, TerminusError):
+                raise fault
+            if isinstance(fault, ConfigError):
+                raise fault
+            return result
+        finally:
+            self._busy = False
+            self._run = None
+
+    def _new_run(self, instruction: str) -> Run:
+        """New parts for each run; an instance that was given is used as it is."""
+        settings = self.settings
+        session_id = settings.agent.session_id or uuid.uuid4().hex
+        observers = self._chosen_parts("observer", settings.agent.observers)
+        return Run(
+            instruction=instruction,
+            session_id=session_id,
+            logs_dir=Path(settings.agent.logs_dir or new_logs_dir(session_id)),
+            settings=settings,
+            environment=self._part("environment"),
+            backend=self._part("session"),
+            parser=self._part("parser"),
+            llm=self._part("llm"),
+            completion=self._part("completion"),
+            context=self._part("context"),
+            gates=self._chosen_parts("gate", settings.agent.gates),
+            observers=observers,
+            hooks=self.plugins.dispatcher(observers, strict=settings.agent.observers_strict),
+            plugins={info.name: info.version for info in self.plugins.infos if info.status == "loaded"},
+        )
+
+    def _part(self, role: str) -> Any:
+        if role in self._instances:
+            return self._instances[role]
+        return self.plugins.build(role, getattr(self.settings.agent, role), self.settings)
+
+    def _chosen_parts(self, role: str, names: Sequence[str]) -> list[Any]:
+        """Gates or observers in order; ``no:NAME`` takes one out again."""
+        chosen = self._chosen[role] if self._chosen[role] is not None else names
+        out = {each.removeprefix("no:") for each in chosen if isinstance(each, str) and each.startswith("no:")}
+        for name in out:
+            self.plugins.find(role, name)
+        parts: dict[Any, Any] = {}
+        for each in chosen:
+            if not isinstance(each, str):
+                parts[id(each)] = each
+            elif not each.startswith("no:") and each not in out and each not in parts:
+                parts[each] = self.plugins.build(role, each, self.settings)
+        return list(parts.values())
+
+    async def _in_session(self, run: Run) -> BaseException | None:
+        """Open environment and session, run in them, close both; give back what ended the run, if it was a fault.
+
+        Nothing is raised through the session: its own tasks would turn it into an exception group.
+        """
+        fault: BaseException | None = None
+        options = SessionOptions(session_id=run.session_id, logs_dir=run.logs_dir)
+        try:
+            async with run.environment, run.backend.open(run.environment, options) as run.session:
+                fault = await self._observed(run)
+        except TerminusError as error:
+            fault = fault or error
+        except anyio.get_cancelled_exc_class() as error:
+            fault = fault or error
+        return fault
+
+    async def _observed(self, run: Run) -> BaseException | None:
+        """Run with observers entered; whatever happens they are told the result and left."""
+        fault: BaseException | None = None
+        try:
+            await _prepare(run)
+            async with _entered(run):
+                try:
+                    run.hooks.run_started(run)
+                    with anyio.move_on_after(run.settings.agent.max_time_sec) as clock:
+                        await self._enter_loop(run)
+                    if clock.cancelled_caught:
+                        run.stop("limit_reached", "max_time_sec")
+                except BaseException as error:  # noqa: BLE001 - raised again outside the session
+                    fault = error
+                run.result = _result(run, fault)
+                run.hooks.run_finished(run, run.result)
+        except BaseException as error:  # noqa: BLE001 - as above
+            fault = fault or error
+        return fault
+
+    async def _enter_loop(self, run: Run) -> None:
+        """The first prompt is the first step."""
+        instruction = run.hooks.prepare_instruction(run, run.instruction)
+        prompt = run.parser.build_prompt(instruction, await run.look())
+        run.record_step("user", prompt)
+        await self._run_agent_loop(
+            initial_prompt=prompt, chat=run.chat, logs_dir=run.logs_dir, original_instruction=run.instruction
+        )
+
+    # -- the loop ------------------------------------------------------------------------------------------------------
+
+    async def _run_agent_loop(
+        self, *, initial_prompt: str, chat: Chat, logs_dir: Path, original_instruction: str
+    ) -> None:
+        """Ask, parse, type, look, record: once in each episode, until the run is done or ends otherwise."""
+        run = self._run
+        if run is None:
+            raise RuntimeError("Agent context is not set. This should never happen.")
+        prompt = initial_prompt
+        run.chat, run.logs_dir, run.instruction = chat, logs_dir, original_instruction
+        if run.session is None:
+            raise RuntimeError("Session is not set. This should never happen.")
+        unusable = cut = 0
+
+        for episode in range(run.settings.agent.max_episodes):
+            run.n_episodes = episode + 1
+            if not await run.session.is_session_alive():
+                logger.debug("Session has ended, breaking out of agent loop")
+                run.stop("session_ended")
+                return
+
+            response = await self._ask(run, prompt)
+            reply = run.parser.parse_response(response)
+            was_cut = response.finish_reason == "length" and bool(reply.error)
+            if was_cut:
+                reply = texts.cut_answer_error(reply, run.llm.output_limit)
+            reply = texts.limit_durations(reply, run.settings.agent.max_command_duration_sec)
+            run.hooks.response_received(run, response, reply)
+
+            if reply.error:
+                run.mark(f"Episode {run.n_episodes}: the answer could not be used", "parse_error")
+                prompt = texts.repair_prompt(reply, self._get_error_response_type())
+                self._record_failed_turn(run, response, prompt, was_cut=was_cut)
+            else:
+                self._record_asciinema_marker(f"Episode {run.n_episodes}: {len(reply.commands)} commands", "episode")
+                prompt = await self._take_turn(run, episode, response, reply)
+
+            unusable = unusable + 1 if reply.error else 0
+            cut = cut + 1 if was_cut else 0
+            if run.stopped:
+                return
+            if cut >= MAX_CUT_ANSWERS:
+                raise RunLimitReached("cut_answers")
+            if unusable >= MAX_UNUSABLE_ANSWERS:
+                raise RunLimitReached("unusable_answers")
+        run.stop("max_episodes")
+
+    async def _ask(self, run: Run, prompt: str) -> LLMResponse:
+        """One answer, after the context strategy has made room, and made it again where the provider asked for it."""
+        prompt = await run.context.before_request(run, prompt)
+        for _ in range(MAX_RESCUES):
+            try:
+                return await run.ask(prompt)
+            except ContextLengthExceededError:
+                prompt = await run.context.on_context_length_exceeded(run, prompt)
+        try:
+            return await run.ask(prompt)
+        except ContextLengthExceededError as error:
+            raise RunLimitReached("context", f"no room in the model's window: {error}") from error
+
+    async def _take_turn(self, run: Run, episode: int, response: LLMResponse, reply: ParseResult) -> str:
+        """Gates, commands, actions, completion, record; returns the observation, which is the next prompt."""
+        verdict = await self._pass_gates(run, reply)
+        fault: TerminusError | None = None
+        done = False
+        if isinstance(verdict, str):
+            observed = verdict
+        else:
+            reply = verdict
+            output, timed_out, fault = await self._execute_commands(run, reply.commands)
+            observed = "\n\n".join([output, *await self._perform_actions(run, reply)])
+            turn = Turn(episode, response, reply, output, timed_out, observed)
+            completion = await run.completion.decide(run, turn)
+            observed, done = completion.observation, completion.done
+            if reply.is_task_complete:
+                word = "confirmed" if done else "asked"
+                self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
+        observed = texts.with_warnings(reply, observed)
+        self._record_turn(run, episode, response, reply, observed)
+        if done and not isinstance(fault, EnvironmentFailedError):
+            run.stop("completed")
+        elif fault is not None:
+            raise fault
+        return observed
+
+    async def _pass_gates(self, run: Run, reply: ParseResult) -> ParseResult | str:
+        if reply.commands or reply.actions:
+            for gate in run.gates:
+                verdict = await gate.before_commands(run, reply)
+                if isinstance(verdict, str):
+                    return verdict
+                reply = texts.limit_durations(verdict, run.settings.agent.max_command_duration_sec)
+        return reply
+
+    async def _execute_commands(self, run: Run, commands: Sequence[Command]) -> tuple[str, bool, TerminusError | None]:
+        """Type the batch, then read once; gives the terminal's text, whether it timed out, and what ended it."""
+        assert run.session is not None  # noqa: S101 - the loop has checked
+        command: Command | None = None
+        try:
+            for index, command in enumerate(commands):
+                await run.session.send_keys(command.keystrokes, block=False, min_timeout_sec=command.duration_sec)
+                run.hooks.command_sent(run, command, index)
+            return await run.look(), False, None
+        except TimeoutError:
+            return await self._timeout_text(run, command), True, None
+        except (SessionClosedError, EnvironmentFailedError) as error:
+            return await self._last_words(run, error), False, error
+
+    async def _timeout_text(self, run: Run, command: Command | None) -> str:
+        try:
+            state: str = await run.look()
+        except (TimeoutError, TerminusError):
+            state = "not available"
+        keystrokes, seconds = (command.keystrokes, command.duration_sec) if command else ("", 0.0)
+        return texts.timeout_text(keystrokes, seconds, state, run.settings.agent.output_limit_bytes)
+
+    async def _last_words(self, run: Run, error: TerminusError) -> str:
+        """What is still known of a terminal that has ended."""
+        try:
+            seen = await run.look()
+        except (TimeoutError, TerminusError):
+            seen = ""
+        return f"{seen}\n[{error}]".lstrip()
+
+    async def _perform_actions(self, run: Run, reply: ParseResult) -> list[str]:
+        results = []
+        for action in reply.actions:
+            try:
+                result = await action.perform(run)
+            except TerminusError as error:
+                result = f"{action.name}: {error}"
+            results.append(result if isinstance(result, str) else run.attach(result))
+        return results
+
+    # -- records -------------------------------------------------------------------------------------------------------
+
+    def _record_turn(self, run: Run, episode: int, response: LLMResponse, reply: ParseResult, observed: str) -> None:
+        raw = run.settings.trajectory.raw_content
+        calls = [] if raw else _tool_calls(episode, reply)
+        result = ObservationResult.model_construct(content=observed)
+        if len(reply.commands) == 1 and not raw:
+            result.source_call_id = calls[0].tool_call_id
+        run.record_step(
+            "agent",
+            response.content if raw else texts.step_message(reply),
+            response=response,
+            tool_calls=calls,
+            results=[result],
+            model_name=response.model_name or run.llm.model_name,
+        )
+
+    def _record_failed_turn(self, run: Run, response: LLMResponse, prompt: str, *, was_cut: bool) -> None:
+        run.record_step(
+            "agent",
+            response.content,
+            response=response,
+            results=[ObservationResult.model_construct(content=prompt)],
+            extra={"finish_reason": response.finish_reason} if was_cut else None,
+            model_name=response.model_name or run.llm.model_name,
+        )
+
+    def _get_error_response_type(self) -> str:
+        """The parser's own word for what it expects."""
+        return self._run.parser.error_response_type if self._run else "response"
+
+    def _record_asciinema_marker(self, marker_text: str, kind: str = "note") -> None:
+        """Mark a point in the run for recorders; nobody listening means that nothing happens."""
+        if self._run is not None:
+            self._run.mark(marker_text, kind)
+
+
+def _tool_calls(episode: int, reply: ParseResult) -> list[ToolCall]:
+    """What the reply asked for, as records."""
+    asked = [
+        ToolCall.model_construct(
+            tool_call_id=f"call_{episode}_{number}",
+            function_name="bash_command",
+            arguments={"keystrokes": command.keystrokes, "duration": command.duration_sec},
+        )
+        for number, command in enumerate(reply.commands, start=1)
+    ]
+    asked += [
+        ToolCall.model_construct(
+            tool_call_id=f"call_{episode}_action_{number}",
+            function_name=action.name,
+            arguments=action.arguments,
+        )
+        for number, action in enumerate(reply.actions, start=1)
+    ]
+    if reply.is_task_complete:
+        asked.append(
+            ToolCall.model_construct(
+                tool_call_id=f"call_{episode}_task_complete", function_name="mark_task_complete", arguments={}
+            )
+        )
+    return asked
+
+
+def _name_of(part: Any) -> str:
+    return str(getattr(part, "name", type(part).__name__))
+
+
+async def _prepare(run: Run) -> None:
+    """What can be known before the first request is checked before it."""
+    prepare = getattr(run.llm, "prepare", None)
+    if prepare is not None:
+        await prepare()
+    if run.settings.agent.max_cost_usd is not None and not getattr(run.llm, "knows_price", True):
+        raise ConfigError(
+            f"max_cost_usd is set, but the price of model {run.llm.model_name!r} is not known; "
+            "take the limit off or set the price in the LLM's model_info"
+        )
+
+
+@asynccontextmanager
+async def _entered(run: Run) -> AsyncIterator[None]:
+    """Enter the observers that are context managers; leave them shielded, in reverse, whatever happened."""
+    entered = []
+    for observer in run.observers:
+        if hasattr(observer, "__aenter__"):
+            try:
+                await observer.__aenter__()
+            except Exception:
+                if run.settings.agent.observers_strict:
+                    raise
+                logger.exception("observer %r could not be entered", _name_of(observer))
+                continue
+            entered.append(observer)
+    try:
+        yield
+    finally:
+        with anyio.move_on_after(CLOSING_SEC, shield=True):
+            for observer in reversed(entered):
+                try:
+                    await observer.__aexit__(None, None, None)
+                except Exception:
+                    logger.exception("observer %r could not be left", _name_of(observer))
+
+
+def _result(run: Run, fault: BaseException | None) -> RunResult:
+    """The result that belongs to what ended the run."""
+    error: TerminusError | None = None
+    if fault is None:
+        status, reason = run.stopped or ("max_episodes", "")
+    elif isinstance(fault, RunLimitReached):
+        status, reason = "limit_reached", fault.reason
+    elif isinstance(fault, SessionClosedError):
+        status, reason = "session_ended", str(fault)
+    elif isinstance(fault, anyio.get_cancelled_exc_class()):
+        status, reason = "cancelled", ""
+    elif isinstance(fault, TerminusError):
+        status, reason, error = "error", str(fault), fault
+    else:
+        status, reason = "error", f"{type(fault).__name__}: {fault}"
+    return RunResult(
+        status=status,
+        reason=reason,
+        n_episodes=run.n_episodes,
+        totals=run.totals,
+        files=run.files,
+        rollout_details=run.rollout_details,
+        metadata=run.metadata,
+        error=error,
+    )

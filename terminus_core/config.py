@@ -1,0 +1,275 @@
+"""Settings: what can be set, where it comes from, and what may be shown of it.
+
+Layers, each stronger than the one before: defaults, the file, environment variables, the command line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from terminus_core.errors import ConfigError
+
+ENV_PREFIX = "TERMINUS_"
+MASK = "***"
+
+
+class AgentSettings(BaseModel):
+    """The ``[agent]`` table: which parts, and the limits of a run."""
+
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, protected_namespaces=())
+
+    llm: str = Field("litellm", description="name of the LLM plugin")
+    model: str | None = Field(None, description="the model, as its provider names it")
+    parser: str = Field("json", description="name of the response parser")
+    session: str = Field("tmux", description="name of the session backend")
+    environment: str = Field("local", description="name of the environment")
+    completion: str = Field("two_step", description="name of the completion policy")
+    context: str = Field("none", description="name of the context strategy")
+    gates: list[str] = Field(default_factory=list, description="names of the gates, asked in this order")
+    observers: list[str] = Field(
+        default_factory=lambda: ["atif"], description="names of the observers, told in this order"
+    )
+    plugins: list[str] = Field(
+        default_factory=list, description="files or modules to load; `no:NAME` blocks an entry point"
+    )
+    strict_plugins: bool = Field(default=False, description="a plugin that does not load ends the program")
+    observers_strict: bool = Field(default=False, description="an error of an observer ends the run")
+    max_episodes: int = Field(1_000_000, ge=1, description="episodes until the run ends")
+    max_cost_usd: float | None = Field(None, gt=0, allow_inf_nan=False, description="US dollars until the run ends")
+    max_time_sec: float | None = Field(None, gt=0, allow_inf_nan=False, description="seconds until the run ends")
+    logs_dir: str | None = Field(
+        None, description="folder of the run; unset: terminus-runs/<time>-<id> in the working folder"
+    )
+    session_id: str | None = Field(None, min_length=1, description="id of the run; unset: a new one")
+    interleaved_thinking: bool = Field(default=False, description="send the model's reasoning back to it")
+    collect_rollout_details: bool = Field(default=False, description="keep token ids and log-probabilities")
+    output_limit_bytes: int = Field(10_000, ge=100, description="bytes of terminal text in one observation")
+    max_command_duration_sec: float = Field(
+        60.0, gt=0, allow_inf_nan=False, description="seconds that one command may ask to wait"
+    )
+
+
+class TrajectorySettings(BaseModel):
+    """The ``[trajectory]`` table: what is recorded, and how."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    raw_content: bool = Field(default=False, description="record the model's answers byte for byte")
+    linear_history: bool = Field(default=False, description="a new file at each replaced history")
+
+
+Sections = dict[str, dict[str, Any]]
+
+
+class Settings(BaseModel):
+    """All settings. A table ``[role.name]`` holds the settings of that part, checked by its own ``Config``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    agent: AgentSettings = Field(default_factory=AgentSettings)
+    trajectory: TrajectorySettings = Field(default_factory=TrajectorySettings)
+    environment: Sections = Field(default_factory=dict)
+    session: Sections = Field(default_factory=dict)
+    parser: Sections = Field(default_factory=dict)
+    llm: Sections = Field(default_factory=dict)
+    completion: Sections = Field(default_factory=dict)
+    context: Sections = Field(default_factory=dict)
+    gate: Sections = Field(default_factory=dict)
+    observer: Sections = Field(default_factory=dict)
+
+    def section(self, role: str, name: str) -> dict[str, Any]:
+        """The table ``[role.name]`` as it was given; empty if it was not."""
+        sections: Sections = getattr(self, role)
+        return sections.get(name, {})
+
+    def masked(self) -> dict[str, Any]:
+        """Everything that is set, as plain JSON data with secrets as ``***``."""
+        masked: dict[str, Any] = mask_secrets(self.model_dump(mode="json", exclude_defaults=False))
+        return {role: value for role, value in masked.items() if value}
+
+    @classmethod
+    def check(cls, data: Mapping[str, Any], origins: Mapping[str, str] | None = None) -> Settings:
+        """Validate nested data.
+
+        Raises:
+            ConfigError: one line for the first wrong setting, with its origin where ``origins`` knows it.
+        """
+        try:
+            return cls.model_validate(data)
+        except ValidationError as error:
+            raise ConfigError(explain(error, cls, origins=origins)) from None
+
+
+# -- layers ------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class LoadedSettings:
+    """Settings with the origin of each value that is not a default (``file``, ``environment``, ``command line``)."""
+
+    settings: Settings
+    origins: dict[str, str]
+
+
+def default_config_file() -> Path:
+    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``."""
+    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(base).expanduser() / "terminus" / "terminus.toml"
+
+
+def load_settings(
+    config_file: Path | None = None,
+    *,
+    environ: Mapping[str, str] | None = None,
+    overrides: Iterable[tuple[str, Any]] = (),
+) -> LoadedSettings:
+    """Read all layers.
+
+    Args:
+        config_file: a TOML file that must exist; ``None`` reads the default one if it is there.
+        environ: environment variables, by default the process's own; ``TERMINUS_AGENT__MODEL`` sets ``agent.model``.
+        overrides: dotted keys with values, the strongest layer (the command line).
+
+    Raises:
+        ConfigError: a file cannot be read, or a setting is unknown or wrong.
+    """
+    data: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    path = config_file or default_config_file()
+    if config_file is not None or path.is_file():
+        for key, value in _leaves(_read_toml(path)):
+            _put(data, origins, key, value, str(path))
+    for name, text in sorted((os.environ if environ is None else environ).items()):
+        if name.startswith(ENV_PREFIX) and "__" in name:
+            key = name.removeprefix(ENV_PREFIX).lower().replace("__", ".")
+            _put(data, origins, key, read_value(text), f"environment variable {name}")
+    for key, value in overrides:
+        _put(data, origins, key, value, "command line")
+    return LoadedSettings(Settings.check(data, origins), origins)
+
+
+def read_value(text: str) -> Any:
+    """A value as written on the command line: JSON, else TOML, else the text itself."""
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
+    except (ValueError, RecursionError):
+        return text
+
+
+def _read_toml(path: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(f"cannot read settings file {path}: {error.strerror or error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} is not valid TOML: {error}") from None
+
+
+def _leaves(data: Mapping[str, Any], depth: int = 0, prefix: str = "") -> Iterable[tuple[str, Any]]:
+    """Dotted keys with values, down to a part's own settings, whose values stay whole."""
+    for key, value in data.items():
+        dotted = f"{prefix}{key}"
+        is_table = isinstance(value, Mapping)
+        part_table = depth == 1 and not prefix.startswith(("agent.", "trajectory."))
+        if is_table and value and (depth == 0 or part_table):
+            yield from _leaves(value, depth + 1, f"{dotted}.")
+        elif not is_table or value or depth > 1:
+            yield dotted, value
+
+
+def _put(data: dict[str, Any], origins: dict[str, str], key: str, value: Any, origin: str) -> None:
+    *parents, last = key.split(".")
+    table = data
+    for depth, parent in enumerate(parents):
+        inner = table.setdefault(parent, {})
+        if not isinstance(inner, dict):
+            raise ConfigError(f"{key} ({origin}): {'.'.join(parents[: depth + 1])} is a value, not a table")
+        table = inner
+    table[last] = value
+    origins[key] = origin
+
+
+# -- clear lines -------------------------------------------------------------------------------------------------------
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """``did you mean 'x'? known: …`` for a name that is not known."""
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    hint = f"did you mean {close[0]!r}? " if close else ""
+    return f"{hint}known: {', '.join(names) or 'none'}"
+
+
+def explain(
+    error: ValidationError,
+    model: type[BaseModel],
+    prefix: str = "",
+    origins: Mapping[str, str] | None = None,
+) -> str:
+    """The first problem of a pydantic error as one line: which setting, what is wrong, what would be right."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    path = [str(part) for part in first["loc"]]
+    dotted = ".".join([prefix, *path] if prefix else path)
+    origin = next((f" ({place})" for key, place in (origins or {}).items() if dotted.startswith(key)), "")
+    if first["type"] == "extra_forbidden":
+        fields = _fields_at(model, path[:-1])
+        return f"unknown setting {dotted}{origin}; {nearest(path[-1], fields)}"
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    return f"setting {dotted}{origin}: {message[:1].lower()}{message[1:]}" if dotted else message
+
+
+def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
+    for name in path:
+        annotation = model.model_fields[name].annotation if name in model.model_fields else None
+        if not (isinstance(annotation, type) and issubclass(annotation, BaseModel)):
+            return []
+        model = annotation
+    return list(model.model_fields)
+
+
+# -- secrets -----------------------------------------------------------------------------------------------------------
+
+_SECRET_KEY = re.compile(
+    r"(?i)(?:^|[-_.])(?:api[-_]?key|key|token|secret|password|passwd|passphrase|authorization|auth|credentials?|cookie)$"
+    r"|api[-_]?key|secret|password|authorization"
+)
+_NOT_SECRET_KEY = re.compile(r"(?i)(?:public|host)[-_]?key")
+_SECRET_VALUE = re.compile(
+    r"sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|(?i:bearer )[A-Za-z0-9._~+/-]{8,}=*"
+)
+_URL_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
+
+
+def mask_text(text: str) -> str:
+    """``text`` with what looks like a key or a password in a URL replaced by ``***``."""
+    return _URL_PASSWORD.sub(rf"\1:{MASK}@", _SECRET_VALUE.sub(MASK, text))
+
+
+def mask_secrets(data: Any) -> Any:
+    """Nested data with the values of secret-looking keys, and secret-looking texts, as ``***``; keys stay."""
+    if isinstance(data, Mapping):
+        return {key: MASK if _is_secret(str(key), value) else mask_secrets(value) for key, value in data.items()}
+    if isinstance(data, list | tuple):
+        return [mask_secrets(value) for value in data]
+    return mask_text(data) if isinstance(data, str) else data
+
+
+def _is_secret(key: str, value: Any) -> bool:
+    if value is None or isinstance(value, bool) or _NOT_SECRET_KEY.search(key):
+        return False
+    return bool(_SECRET_KEY.search(key))

@@ -1,0 +1,226 @@
+"""Hook rules and hook calls: reads the implementations of a plugin or an observer, and calls them for one run.
+
+pluggy stops at the first exception of a call; here the others are still called.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+from terminus_core import hookspecs
+from terminus_core.config import nearest
+from terminus_core.errors import ConfigError, PluginError
+
+if TYPE_CHECKING:
+    from terminus_core.chat import LLMResponse, Message
+    from terminus_core.interfaces import Command, Handoff, Marker, ParseResult, Subagent
+    from terminus_core.run import Run, RunResult
+    from terminus_core.trajectory import Step
+
+logger = logging.getLogger(__name__)
+
+ROLES: dict[str, str] = {
+    "environment": "terminus_register_environments",
+    "session": "terminus_register_session_backends",
+    "parser": "terminus_register_response_parsers",
+    "llm": "terminus_register_llms",
+    "completion": "terminus_register_completion_policies",
+    "context": "terminus_register_context_strategies",
+    "gate": "terminus_register_gates",
+    "observer": "terminus_register_observers",
+}
+"""Each role with the hook that registers its parts; a role is also the name of its settings table."""
+
+SPECS: dict[str, Any] = {
+    name: spec for name, spec in vars(hookspecs).items() if name.startswith("terminus_") and callable(spec)
+}
+"""Every hook by name."""
+
+OBSERVABLE = frozenset(SPECS) - frozenset(ROLES.values())
+"""Hooks that observers may implement: events and filters."""
+
+
+@dataclass(slots=True)
+class HookCall:
+    """One implementation of one hook, ready to be called."""
+
+    hook: str
+    function: Any
+    argnames: tuple[str, ...]
+    plugin: str
+    tryfirst: bool = False
+    trylast: bool = False
+
+    def __call__(self, arguments: Mapping[str, Any]) -> Any:
+        """Call it with those of ``arguments`` that it takes."""
+        return self.function(*[arguments[name] for name in self.argnames])
+
+    @property
+    def rank(self) -> int:
+        """0 for ``tryfirst``, 2 for ``trylast``, else 1."""
+        return 0 if self.tryfirst else 2 if self.trylast else 1
+
+
+class Dispatcher:
+    """Calls events and filters, one typed method each: plugins by name, then observers in the order given.
+
+    ``tryfirst`` and ``trylast`` are obeyed. A failing implementation is logged with its plugin's name, the others are
+    still called.
+    """
+
+    def __init__(self, impls: Iterable[HookCall], *, strict: bool = False) -> None:
+        self._strict = strict
+        self._impls: dict[str, list[HookCall]] = {hook: [] for hook in OBSERVABLE}
+        for impl in sorted(impls, key=lambda impl: impl.rank):
+            self._impls[impl.hook].append(impl)
+
+    def run_started(self, run: Run) -> None:
+        """Publish ``terminus_run_started``."""
+        self._event("terminus_run_started", run=run)
+
+    def request_started(self, run: Run, attempt: int) -> None:
+        """Publish ``terminus_request_started``."""
+        self._event("terminus_request_started", run=run, attempt=attempt)
+
+    def response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
+        """Publish ``terminus_response_received``."""
+        self._event("terminus_response_received", run=run, response=response, reply=reply)
+
+    def command_sent(self, run: Run, command: Command, index: int) -> None:
+        """Publish ``terminus_command_sent``."""
+        self._event("terminus_command_sent", run=run, command=command, index=index)
+
+    def record_marker(self, run: Run, marker: Marker) -> None:
+        """Publish ``terminus_record_marker``."""
+        self._event("terminus_record_marker", run=run, marker=marker)
+
+    def step_recorded(self, run: Run, step: Step) -> None:
+        """Publish ``terminus_step_recorded``."""
+        self._event("terminus_step_recorded", run=run, step=step)
+
+    def subagent_finished(self, run: Run, subagent: Subagent) -> None:
+        """Publish ``terminus_subagent_finished``."""
+        self._event("terminus_subagent_finished", run=run, subagent=subagent)
+
+    def history_replaced(self, run: Run, handoff: Handoff) -> None:
+        """Publish ``terminus_history_replaced``."""
+        self._event("terminus_history_replaced", run=run, handoff=handoff)
+
+    def run_finished(self, run: Run, result: RunResult) -> None:
+        """Publish ``terminus_run_finished``."""
+        self._event("terminus_run_finished", run=run, result=result)
+
+    def prepare_instruction(self, run: Run, instruction: str) -> str:
+        """Pass the instruction through ``terminus_prepare_instruction``."""
+        filtered: str = self._filter("terminus_prepare_instruction", "instruction", instruction, run, str)
+        return filtered
+
+    def prepare_messages(self, run: Run, messages: list[Message]) -> list[Message]:
+        """Pass what is sent through ``terminus_prepare_messages``."""
+        filtered: list[Message] = self._filter("terminus_prepare_messages", "messages", messages, run, list)
+        return filtered
+
+    def filter_observation(self, run: Run, text: str) -> str:
+        """Pass the terminal's rows through ``terminus_filter_observation``."""
+        filtered: str = self._filter("terminus_filter_observation", "text", text, run, str)
+        return filtered
+
+    def _event(self, hook: str, **arguments: Any) -> None:
+        failures = []
+        for impl in self._impls[hook]:
+            try:
+                impl(arguments)
+            except Exception as error:  # noqa: BLE001 - an observer may fail in any way
+                failures.append(self._failed(impl, error))
+        if failures and self._strict:
+            raise failures[0]
+
+    def _filter(self, hook: str, argument: str, value: Any, run: Run, kind: type) -> Any:
+        failures = []
+        for impl in self._impls[hook]:
+            try:
+                changed = impl({"run": run, argument: value})
+                if changed is not None and not isinstance(changed, kind):
+                    raise PluginError(f"returned {type(changed).__name__}; {kind.__name__} or None would be right")  # noqa: TRY301 - handled like any failure
+            except Exception as error:  # noqa: BLE001 - as above
+                failures.append(self._failed(impl, error))
+            else:
+                value = value if changed is None else changed
+        if failures and self._strict:
+            raise failures[0]
+        return value
+
+    @staticmethod
+    def _failed(impl: HookCall, error: Exception) -> Exception:
+        blame(error, impl.plugin, impl.hook)
+        logger.error("%s failed in %s: %s", impl.plugin, impl.hook, one_line(error), exc_info=error)
+        return error
+
+
+def read_hookimpls(plugin: Any, name: str, offered: Iterable[str]) -> list[HookCall]:
+    """Every hook implementation of a module, class or object, checked against the hook rules.
+
+    Raises:
+        PluginError: an unknown hook, an unknown argument, an ``async def``, a wrapper, or a hook's name without
+            ``@hookimpl``.
+    """
+    found = []
+    offered = frozenset(offered)
+    for attribute in dir(plugin):
+        function = inspect.getattr_static(plugin, attribute) if attribute.startswith("_") else _get(plugin, attribute)
+        options = getattr(function, f"{hookspecs.PROJECT}_impl", None)
+        if not isinstance(options, Mapping):
+            if attribute in offered and inspect.isroutine(function) and function is not SPECS[attribute]:
+                raise PluginError(f"{attribute} of {name} has no @hookimpl decorator")
+            continue
+        hook = options.get("specname") or attribute
+        if hook not in SPECS:
+            raise PluginError(f"unknown hook {hook!r}; {nearest(hook, offered)}")
+        if hook not in offered:
+            raise PluginError(f"{hook} registers parts: it belongs in the plugin's module, not in {name}")
+        _refuse_unusual(hook, function, options)
+        argnames = pluggy.HookImpl(plugin, name, function, options).argnames  # type: ignore[arg-type] # options are the marker's own
+        if isinstance(plugin, type):
+            argnames = tuple(each for each in argnames if each != "self")
+        known = tuple(inspect.signature(SPECS[hook]).parameters)
+        if wrong := [each for each in argnames if each not in known]:
+            raise PluginError(f"{hook} takes no argument {wrong[0]!r}; it offers: {', '.join(known) or 'none'}")
+        found.append(
+            HookCall(hook, function, argnames, name, bool(options.get("tryfirst")), bool(options.get("trylast")))
+        )
+    return found
+
+
+def _refuse_unusual(hook: str, function: Any, options: Mapping[str, Any]) -> None:
+    """Only plain functions are called for hooks."""
+    if options.get("wrapper") or options.get("hookwrapper"):
+        raise PluginError(f"{hook}: a hook wrapper is not possible here; a plain function is called for each event")
+    target = inspect.unwrap(function)
+    if inspect.iscoroutinefunction(target) or inspect.isasyncgenfunction(target):
+        raise PluginError(f"{hook}: `async def` would never be awaited; a plain `def` would be right")
+    if inspect.isgeneratorfunction(target) and hook not in ROLES.values():
+        raise PluginError(f"{hook}: a generator would never run; a plain function would be right")
+
+
+def _get(plugin: Any, attribute: str) -> Any:
+    try:
+        return getattr(plugin, attribute)
+    except Exception:  # noqa: BLE001 - a property that fails is no hook
+        return None
+
+
+def blame(error: BaseException, plugin: str, hook: str) -> None:
+    """Note on an error which plugin and hook it came from."""
+    error.add_note(f"in {plugin}, {hook}")
+
+
+def one_line(error: BaseException) -> str:
+    """An error in one line, with its type unless its text is made for users."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, PluginError | ConfigError) else f"{type(error).__name__}: {text}"

@@ -1,0 +1,121 @@
+"""Texts that the loop puts together for the model: headings, limits, time-outs, feedback. Pure functions."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from terminus_core.interfaces import ParseResult, TerminalText
+
+_HALF_PAIR = re.compile("[\ud800-\udfff]")
+
+
+def clean(text: str) -> str:
+    """``text`` with half surrogate pairs, which no UTF-8 file or request can hold, as U+FFFD."""
+    return _HALF_PAIR.sub("\ufffd", text)
+
+
+def limit(text: str, max_bytes: int) -> tuple[str, str, int]:
+    """The first and last half of ``text`` that fit into ``max_bytes`` of UTF-8, and the bytes left out between them.
+
+    No character is split. A text that fits comes back whole as the first half.
+    """
+    data = text.encode("utf-8", "replace")
+    if len(data) <= max_bytes:
+        return text, "", 0
+    head = data[: max_bytes // 2].decode("utf-8", "ignore")
+    tail = data[len(data) - (max_bytes - max_bytes // 2) :].decode("utf-8", "ignore")
+    return head, tail, len(data) - len(head.encode()) - len(tail.encode())
+
+
+def limited(text: str, max_bytes: int, rows_left_out: int = 0) -> str:
+    """``text`` within ``max_bytes``, with one line that says what is missing; the line itself does not count."""
+    head, tail, omitted = limit(text, max_bytes)
+    rows = f"{rows_left_out} earlier rows" if rows_left_out else ""
+    if not omitted:
+        return f"[... {rows} left out ...]\n{head}" if rows else head
+    missing = f"{omitted} bytes left out here" + (f", {rows} left out before this text" if rows else "")
+    return f"{head}\n[... {missing} ...]\n{tail}"
+
+
+def terminal_text(look: TerminalText, rows: str, max_bytes: int) -> str:
+    """The terminal's rows as the model sees them.
+
+    Args:
+        look: what the session gave; its kind decides the heading.
+        rows: the same rows after the observation filters.
+        max_bytes: the limit for the rows.
+    """
+    heading = "Current Terminal Screen:" if getattr(look, "kind", "new") == "screen" else "New Terminal Output:"
+    if getattr(look, "kind", "new") == "none":
+        heading += "\n[no new output]"
+    return f"{heading}\n{limited(rows, max_bytes, getattr(look, 'rows_left_out', 0))}"
+
+
+def timeout_text(keystrokes: str, seconds: float, state: str, max_bytes: int) -> str:
+    """What the model reads when the terminal did not come back in time."""
+    return (
+        f"The terminal did not come back within {seconds:g} seconds after these keystrokes; "
+        f"later commands of this batch were not sent.\n"
+        f"Keystrokes:\n{limited(keystrokes, max_bytes)}\n\n"
+        f"Terminal state:\n{limited(state, max_bytes)}"
+    )
+
+
+def feedback(reply: ParseResult) -> str:
+    """What the parser has to say to the model about its last answer."""
+    if reply.error:
+        return f"ERROR: {reply.error}" + (f"\nWARNINGS: {reply.warning}" if reply.warning else "")
+    return f"WARNINGS: {reply.warning}" if reply.warning else ""
+
+
+def repair_prompt(reply: ParseResult, response_type: str) -> str:
+    """What the model is asked after an answer that could not be used."""
+    return (
+        f"Previous response had parsing errors:\n{feedback(reply)}\n\n"
+        f"Please fix these issues and provide a proper {response_type}."
+    )
+
+
+def with_warnings(reply: ParseResult, observation: str) -> str:
+    """The observation with the warnings about the last answer in front."""
+    return f"Previous response had warnings:\n{feedback(reply)}\n\n{observation}" if reply.warning else observation
+
+
+def cut_answer_error(reply: ParseResult, output_limit: int | None) -> ParseResult:
+    """The error of an answer that was cut at the output limit before it was complete."""
+    size = f" of {output_limit} tokens" if output_limit else ""
+    error = (
+        f"Your answer was cut off at the output limit{size} before it was complete. Nothing of it was done. "
+        f"Send a shorter one. ({reply.error})"
+    )
+    return replace(reply, error=error, commands=[], actions=[])
+
+
+def limit_durations(reply: ParseResult, max_sec: float) -> ParseResult:
+    """The reply with each duration finite, not negative and within ``max_sec``, and a warning for each change."""
+    commands, warnings = [], [reply.warning] if reply.warning else []
+    for number, command in enumerate(reply.commands, start=1):
+        seconds = command.duration_sec
+        if not math.isfinite(seconds) or seconds < 0:
+            seconds = 1.0
+        elif seconds > max_sec:
+            seconds = max_sec
+            warnings.append(
+                f"Command {number}: duration {command.duration_sec:g} limited to {max_sec:g} seconds; "
+                "wait longer with empty keystrokes in further turns."
+            )
+        commands.append(command if seconds == command.duration_sec else replace(command, duration_sec=seconds))
+    return replace(reply, commands=commands, warning="\n".join(warnings))
+
+
+def step_message(reply: ParseResult) -> str:
+    """What a step's message says when the raw answer is not recorded."""
+    parts = [
+        f"Analysis: {reply.analysis}" if reply.analysis else "",
+        f"Plan: {reply.plan}" if reply.plan else "",
+    ]
+    return "\n".join(part for part in parts if part)

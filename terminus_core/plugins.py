@@ -1,0 +1,293 @@
+"""The plugin manager: finds plugins, refuses broken ones with a reason, builds parts, calls hooks.
+
+Nothing else touches pluggy. Load order: entry points by name, then what ``plugins=`` and ``-p`` name, in that order.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import importlib.util
+import logging
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+import pluggy
+from pydantic import BaseModel, ValidationError
+
+from terminus_core import hookspecs
+from terminus_core.config import AgentSettings, Settings, explain, nearest
+from terminus_core.dispatch import OBSERVABLE, ROLES, SPECS, Dispatcher, HookCall, blame, one_line, read_hookimpls
+from terminus_core.errors import ConfigError, PluginError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class PluginInfo:
+    """One plugin and what became of it."""
+
+    name: str
+    source: str
+    """The entry point's value, a file, or a module's name."""
+    distribution: str = ""
+    version: str = ""
+    status: Literal["loaded", "blocked", "failed"] = "loaded"
+    reason: str = ""
+    hooks: list[str] = field(default_factory=list)
+    parts: dict[str, list[str]] = field(default_factory=dict)
+    """Role → names of the parts that it brings."""
+
+    def __str__(self) -> str:
+        origin = f" ({self.distribution} {self.version})" if self.distribution else f" ({self.source})"
+        return f"plugin {self.name!r}{origin}"
+
+
+class PluginManager:
+    """Plugins of one agent.
+
+    Args:
+        plugins: modules, objects or names beyond the entry points; a text is a module's name, a file that ends in
+            ``.py``, or ``no:NAME``, which blocks an entry point before it is imported.
+        strict: a plugin that cannot be used is an error, not a warning.
+
+    Raises:
+        PluginError: a plugin that was asked for by name cannot be used, or any with ``strict``.
+        ConfigError: somebody else's distribution ``terminus-core`` is installed over this package.
+    """
+
+    def __init__(self, plugins: Iterable[Any] = (), *, strict: bool = False) -> None:
+        refuse_foreign_distribution()
+        self.infos: list[PluginInfo] = []
+        self._strict = strict
+        self._conflicts: list[str] = []
+        self._pm = pluggy.PluginManager(hookspecs.PROJECT)
+        self._pm.add_hookspecs(hookspecs)
+        self._parts: dict[str, dict[str, tuple[type[Any], PluginInfo]]] = {role: {} for role in ROLES}
+        wanted = list(plugins)
+        blocked = {text.removeprefix("no:") for text in wanted if isinstance(text, str) and text.startswith("no:")}
+        self._load_entry_points(blocked)
+        for plugin in wanted:
+            if not (isinstance(plugin, str) and plugin.startswith("no:")):
+                self._load_named(plugin)
+
+    # -- loading -------------------------------------------------------------------------------------------------------
+
+    def _load_entry_points(self, blocked: set[str]) -> None:
+        points = sorted(importlib.metadata.entry_points(group=hookspecs.PROJECT), key=lambda point: point.name)
+        if unknown := blocked - {point.name for point in points}:
+            name = min(unknown)
+            raise ConfigError(f"no:{name}: no plugin {name!r} to block; {nearest(name, {p.name for p in points})}")
+        for point in points:
+            info = PluginInfo(point.name, point.value)
+            if point.dist is not None:
+                info.distribution, info.version = point.dist.name, point.dist.version
+            self.infos.append(info)
+            if point.name in blocked:
+                info.status = "blocked"
+                continue
+            try:
+                self._register(point.load(), info)
+            except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises at import
+                self._refuse(info, error, asked_for=False)
+
+    def _load_named(self, plugin: Any) -> None:
+        if isinstance(plugin, str):
+            info = PluginInfo(Path(plugin).stem if plugin.endswith(".py") else plugin, plugin)
+        else:
+            name = getattr(plugin, "__name__", None) or type(plugin).__name__
+            info = PluginInfo(name, name)
+        self.infos.append(info)
+        try:
+            self._register(_import(plugin) if isinstance(plugin, str) else plugin, info)
+        except Exception as error:  # noqa: BLE001 - as above
+            self._refuse(info, error, asked_for=True)
+
+    def _refuse(self, info: PluginInfo, error: Exception, *, asked_for: bool) -> None:
+        info.status, info.reason = "failed", one_line(error)
+        line = f"{info} cannot be used: {info.reason}"
+        if asked_for or self._strict:
+            raise PluginError(line) from error
+        logger.warning("%s", line)
+
+    def _register(self, plugin: Any, info: PluginInfo) -> None:
+        """Check a plugin, let pluggy have it, and collect its parts; on any error nothing of it stays."""
+        info.hooks = [impl.hook for impl in read_hookimpls(plugin, info.name, SPECS)]
+        try:
+            self._pm.register(plugin, info.name)
+        except ValueError:
+            raise PluginError(f"a plugin of this name or module is loaded already: {info.name}") from None
+        try:
+            parts = {role: self._parts_of(info, role, hook) for role, hook in ROLES.items() if hook in info.hooks}
+        except BaseException:
+            self._pm.unregister(plugin)
+            raise
+        for role, classes in parts.items():
+            for part in classes:
+                if part.name in self._parts[role]:
+                    other = self._parts[role][part.name][1]
+                    self._pm.unregister(plugin)
+                    self._conflicts.append(f"two plugins bring a {role} named {part.name!r}: {other} and {info}")
+                    raise PluginError(self._conflicts[-1])
+        for role, classes in parts.items():
+            self._parts[role] |= {part.name: (part, info) for part in classes}
+            info.parts[role] = [part.name for part in classes]
+
+    def _parts_of(self, info: PluginInfo, role: str, hook: str) -> list[type[Any]]:
+        caller = getattr(self._pm.hook, hook)
+        (impl,) = [each for each in caller.get_hookimpls() if each.plugin_name == info.name]
+        try:
+            classes = impl.function()
+        except Exception as error:
+            blame(error, str(info), hook)
+            raise
+        if isinstance(classes, str | Mapping) or not isinstance(classes, Iterable):
+            raise PluginError(f"{hook} returns {type(classes).__name__}; a list of classes would be right")
+        found: list[Any] = list(classes)
+        for part in found:
+            name = getattr(part, "name", None)
+            if not isinstance(part, type) or not isinstance(name, str) or not name:
+                raise PluginError(f"{hook} returns {part!r}; each has to be a class with a text `name`")
+            config = getattr(part, "Config", None)
+            if config is not None and not (isinstance(config, type) and issubclass(config, BaseModel)):
+                raise PluginError(f"{role} {name!r}: `Config` has to be a pydantic model")
+            if role == "observer":
+                read_hookimpls(part, name, OBSERVABLE)
+        return found
+
+    # -- parts ---------------------------------------------------------------------------------------------------------
+
+    def parts(self, role: str) -> dict[str, type[Any]]:
+        """The known parts of a role by name."""
+        return {name: part for name, (part, _) in self._parts[role].items()}
+
+    def find(self, role: str, name: str) -> type[Any]:
+        """The class of a part.
+
+        Raises:
+            ConfigError: no plugin brings it; the line names the nearest known ones, and plugins that failed to load.
+        """
+        if name in self._parts[role]:
+            return self._parts[role][name][0]
+        missing = [
+            f"{info} {info.status}" + (f": {info.reason}" if info.reason else "")
+            for info in self.infos
+            if info.status != "loaded"
+        ]
+        line = f"unknown {role} {name!r}; {nearest(name, self._parts[role])}"
+        raise ConfigError("; ".join([line, *missing]))
+
+    def config(self, role: str, name: str, settings: Settings) -> BaseModel | None:
+        """The validated ``Config`` of a part, ``None`` if it has none.
+
+        An ``[agent]`` key fills the field of the same name that its own table leaves unset.
+
+        Raises:
+            ConfigError: the part is not known, or a setting of its table is unknown or wrong.
+        """
+        part = self.find(role, name)
+        model: type[BaseModel] | None = getattr(part, "Config", None)
+        given = settings.section(role, name)
+        if model is None:
+            if given:
+                raise ConfigError(f"{role} {name!r} has no settings, but {role}.{name}.{min(given)} is set")
+            return None
+        shared = {
+            key: getattr(settings.agent, key)
+            for key in AgentSettings.model_fields.keys() & model.model_fields.keys() & settings.agent.model_fields_set
+        }
+        try:
+            return model.model_validate({**shared, **given})
+        except ValidationError as error:
+            raise ConfigError(explain(error, model, prefix=f"{role}.{name}")) from None
+
+    def check(self, settings: Settings) -> None:
+        """Check that no two plugins bring the same part, and every ``[role.name]`` table, of unused parts too.
+
+        Raises:
+            PluginError: two plugins bring a part of one name; the line names both.
+            ConfigError: a part is not known or a setting is wrong. A table of a part that may belong to a blocked or
+                failed plugin is let pass.
+        """
+        if self._conflicts:
+            raise PluginError(self._conflicts[0])
+        incomplete = any(info.status != "loaded" for info in self.infos)
+        for role in ROLES:
+            for name in getattr(settings, role):
+                if name in self._parts[role] or not incomplete:
+                    self.config(role, name, settings)
+
+    def build(self, role: str, name: str, settings: Settings) -> Any:
+        """A new part for one run.
+
+        Raises:
+            ConfigError: as :meth:`config`.
+            PluginError: its constructor failed.
+        """
+        config = self.config(role, name, settings)
+        part, info = self._parts[role][name]
+        try:
+            return part() if config is None else part(config)
+        except ConfigError:
+            raise
+        except Exception as error:
+            blame(error, str(info), f"{role} {name!r}")
+            raise PluginError(f"{role} {name!r} of {info} cannot be built: {one_line(error)}") from error
+
+    # -- calling -------------------------------------------------------------------------------------------------------
+
+    def dispatcher(self, observers: Sequence[Any] = (), *, strict: bool = False) -> Dispatcher:
+        """The hook calls of one run.
+
+        Args:
+            observers: the run's observers, in the order in which they are told.
+            strict: an error of an implementation is raised at the end of the call.
+
+        Raises:
+            PluginError: an observer breaks the hook rules.
+        """
+        labels = {info.name: str(info) for info in self.infos}
+        impls = [
+            HookCall(hook, each.function, each.argnames, labels[each.plugin_name], each.tryfirst, each.trylast)
+            for hook in OBSERVABLE
+            for each in sorted(getattr(self._pm.hook, hook).get_hookimpls(), key=lambda impl: impl.plugin_name)
+        ]
+        for observer in observers:
+            name = getattr(observer, "name", type(observer).__name__)
+            impls += read_hookimpls(observer, f"observer {name!r}", OBSERVABLE)
+        return Dispatcher(impls, strict=strict)
+
+
+def _import(name: str) -> Any:
+    """A module by name or by file."""
+    if not name.endswith(".py") and "/" not in name:
+        return importlib.import_module(name)
+    path = Path(name).expanduser().resolve()
+    if not path.is_file():
+        raise PluginError(f"no file {name}")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    if spec is None or spec.loader is None:
+        raise PluginError(f"{name} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # dataclasses and pickling look a class's module up
+    spec.loader.exec_module(module)
+    return module
+
+
+def refuse_foreign_distribution() -> None:
+    """Notice somebody else's distribution that installs over this package.
+
+    Raises:
+        ConfigError: a distribution named ``terminus-core`` is installed.
+    """
+    try:
+        foreign = importlib.metadata.distribution("terminus-core")
+    except importlib.metadata.PackageNotFoundError:
+        return
+    raise ConfigError(
+        f"the distribution terminus-core {foreign.version} is somebody else's program and installs over this one: "
+        "pip uninstall terminus-core, then pip install --force-reinstall terminus-agent"
+    )

@@ -1,0 +1,371 @@
+"""The state of one run, and the few acts on it."""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import ValidationError
+
+from terminus_core.chat import Chat, LLMRequest, Usage
+from terminus_core.errors import RunLimitReached, TerminusError
+from terminus_core.interfaces import Handoff, Marker, Subagent
+from terminus_core.observation import clean, terminal_text
+from terminus_core.trajectory import (
+    Metrics,
+    Observation,
+    ObservationResult,
+    Step,
+    SubagentTrajectoryRef,
+    ToolCall,
+)
+
+if TYPE_CHECKING:
+    from terminus_core.chat import ContentPart, LLMResponse, Message
+    from terminus_core.config import Settings
+    from terminus_core.interfaces import (
+        LLM,
+        CompletionPolicy,
+        ContextStrategy,
+        Environment,
+        Gate,
+        ResponseParser,
+        RunStatus,
+        Session,
+        SessionBackend,
+    )
+    from terminus_core.dispatch import Dispatcher
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class RunResult:
+    """How a run ended and what it left.
+
+    Attributes:
+        status: ``completed``, ``max_episodes``, ``session_ended``, ``limit_reached``, ``error`` or ``cancelled``.
+        reason: a short word or one line: which limit, which fault; ``""`` where the status says it all.
+        n_episodes: episodes begun.
+        totals: tokens and cost of the whole run, calls beside the chat included.
+        files: the files that the run's observers made.
+        rollout_details: token ids and log-probabilities of each answer, with ``collect_rollout_details``.
+        metadata: what plugins have to add.
+        error: the fault behind the status ``error``, if it was one of terminus_core's own.
+    """
+
+    status: RunStatus
+    reason: str = ""
+    n_episodes: int = 0
+    totals: Usage = field(default_factory=Usage)
+    files: list[Path] = field(default_factory=list)
+    rollout_details: list[dict[str, Any]] = field(default_factory=list)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    error: TerminusError | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``--json`` prints, without rollout details, which can be large."""
+        totals = {name: getattr(self.totals, name) for name in Usage.__slots__}
+        return {
+            "status": self.status,
+            "reason": self.reason,
+            "n_episodes": self.n_episodes,
+            "totals": totals,
+            "files": [str(path) for path in self.files],
+            "metadata": self.metadata,
+        }
+
+
+class Run:
+    """One run of an agent: what it works with, where it stands, and the acts that plugins may do.
+
+    Attributes:
+        instruction: the task as it was given.
+        session_id: unique id.
+        logs_dir: the run's folder.
+        settings: effective settings.
+        environment, parser, llm, completion, context, gates, observers: the parts of this run.
+        session: the terminal, ``None`` until it is open.
+        hooks: calls events and filters.
+        plugins: name and version of each loaded plugin.
+        chat: the conversation with the model.
+        asides: tokens and cost of calls beside the chat.
+        n_episodes: the episode that is under way, counted from 1.
+        n_steps: steps recorded in the current trajectory segment.
+        pending_completion: a claim of completion waits for its confirmation.
+        summarization_count: how many times the history has been replaced.
+        last_response_model_name: the newest model name that an answer gave, ``None`` before.
+        rollout_details: one entry for each answer, with ``collect_rollout_details``.
+        files: files made so far; an observer appends each of its own, once.
+        metadata: what plugins want to see in the result.
+        result: set when the run has ended.
+    """
+
+    def __init__(  # noqa: PLR0913 - one value for each part
+        self,
+        *,
+        instruction: str,
+        session_id: str,
+        logs_dir: Path,
+        settings: Settings,
+        environment: Environment,
+        backend: SessionBackend,
+        parser: ResponseParser,
+        llm: LLM,
+        completion: CompletionPolicy,
+        context: ContextStrategy,
+        gates: Sequence[Gate],
+        observers: Sequence[Any],
+        hooks: Dispatcher,
+        plugins: Mapping[str, str],
+    ) -> None:
+        self.instruction = instruction
+        self.session_id = session_id
+        self.logs_dir = logs_dir
+        self.settings = settings
+        self.environment = environment
+        self.backend = backend
+        self.parser = parser
+        self.llm = llm
+        self.completion = completion
+        self.context = context
+        self.gates = gates
+        self.observers = observers
+        self.hooks = hooks
+        self.plugins = plugins
+        self.session: Session | None = None
+        self.chat = Chat(keep_reasoning=settings.agent.interleaved_thinking)
+        self.asides = Usage()
+        self.n_episodes = 0
+        self.n_steps = 0
+        self.pending_completion = False
+        self.summarization_count = 0
+        self.last_response_model_name: str | None = None
+        self.rollout_details: list[dict[str, Any]] = []
+        self.files: list[Path] = []
+        self.metadata: dict[str, Any] = {}
+        self.result: RunResult | None = None
+        self.stopped: tuple[RunStatus, str] | None = None
+        self._said: list[str] = []
+        self._images: list[ContentPart] = []
+
+    @property
+    def totals(self) -> Usage:
+        """Tokens and cost so far: the chat's and those of calls beside it. Cost is ``None`` unless above zero."""
+        totals = Usage(0, 0, 0)
+        totals.add(self.chat.usage)
+        totals.add(self.asides)
+        totals.cost_usd = totals.cost_usd or None
+        return totals
+
+    # -- acts for plugins ----------------------------------------------------------------------------------------------
+
+    def mark(self, label: str, kind: str = "note") -> None:
+        """Tell marker recorders about a point in the run; with nobody listening nothing happens."""
+        self.hooks.record_marker(self, Marker(label, kind, self.n_episodes))
+
+    def say(self, text: str) -> None:
+        """Put ``text`` in front of the next prompt; it is recorded as a step of its own."""
+        self._said.append(text)
+
+    def attach(self, parts: Sequence[ContentPart]) -> str:
+        """Send the images among ``parts`` with the next prompt; gives the text among them."""
+        self._images += [part for part in parts if part["type"] != "text"]
+        return "\n".join(part.get("text", "") for part in parts if part["type"] == "text")
+
+    def stop(self, status: RunStatus, reason: str = "") -> None:
+        """End the run after this step. Completion in the same step wins; of several calls the first counts."""
+        if self.stopped is None or status == "completed":
+            self.stopped = (status, reason)
+
+    def record_step(  # noqa: PLR0913 - the fields of a step
+        self,
+        source: Literal["system", "user", "agent"],
+        message: str,
+        *,
+        response: LLMResponse | None = None,
+        tool_calls: list[ToolCall] | None = None,
+        results: list[ObservationResult] | None = None,
+        extra: dict[str, Any] | None = None,
+        model_name: str | None = None,
+        is_copied_context: bool | None = None,
+    ) -> Step:
+        """Record a step and publish it; sinks save it before this returns.
+
+        Args:
+            source: who speaks.
+            message: what the step says.
+            response: the model's answer behind an agent step: reasoning and metrics come from it.
+            tool_calls: what was asked for.
+            results: what came back.
+            extra: anything else.
+            model_name: who answered, of an agent step.
+            is_copied_context: the step repeats an earlier one at the head of a continuation.
+        """
+        self.n_steps += 1
+        fields: dict[str, Any] = {
+            "step_id": self.n_steps,
+            "timestamp": datetime.now(UTC).isoformat(timespec="microseconds"),
+            "source": source,
+            "message": clean(message),
+            "model_name": model_name,
+            "reasoning_content": response.reasoning_content if response else None,
+            "tool_calls": tool_calls or None,
+            "observation": Observation.model_construct(results=results) if results else None,
+            "metrics": _metrics(response) if response else None,
+            "extra": extra,
+            "is_copied_context": is_copied_context,
+        }
+        fields = {name: value for name, value in fields.items() if value is not None}
+        try:
+            step = Step(**fields)
+        except ValidationError:
+            step = Step.model_construct(**fields)  # the sinks say what is wrong with it
+        self.hooks.step_recorded(self, step)
+        return step
+
+    async def ask_aside(
+        self, kind: str, messages: list[Message], *, attempt: int = 1, max_output_tokens: int | None = None
+    ) -> Subagent:
+        """Ask the model something beside the chat; counted once, in :attr:`totals`.
+
+        Args:
+            kind: what it is for, such as ``summary``.
+            messages: the whole request.
+            attempt: which try of the same purpose in this run, for the name of its file.
+            max_output_tokens: the most that the answer may have.
+
+        Raises:
+            RunLimitReached, LLMError: as for any call.
+        """
+        response = await self.call_llm(messages, max_output_tokens=max_output_tokens)
+        self.asides.add(response.usage)
+        subagent = Subagent(kind, list(messages), response, attempt)
+        self.hooks.subagent_finished(self, subagent)
+        return subagent
+
+    def replace_history(self, messages: list[Message], prompt: str, subagents: Sequence[Subagent] = ()) -> None:
+        """Swap the chat's history and hand over: the one home of continuations.
+
+        Records a system step that refers to ``subagents``; with linear history a new segment begins with the new
+        history as copied steps; then, in both modes, comes a user step with the hand-over.
+
+        Args:
+            messages: the new history; roles alternate and it ends with the assistant.
+            prompt: the next prompt, which hands over.
+            subagents: the calls that made it.
+        """
+        index = self.summarization_count + 1
+        references = [
+            SubagentTrajectoryRef(trajectory_path=each.trajectory_file, session_id=self.session_id)
+            for each in subagents
+        ]
+        results = [ObservationResult(subagent_trajectory_ref=references)] if references else None
+        self.record_step("system", f"The history was replaced (number {index}).", results=results)
+        self.chat.replace(messages)
+        self.summarization_count = index
+        if self.settings.trajectory.linear_history:
+            self.n_steps = 0
+        self.hooks.history_replaced(self, Handoff(index, prompt, list(subagents)))
+        if self.settings.trajectory.linear_history:
+            for message in messages:
+                self._copy_step(message)
+        self.record_step("user", prompt)
+        self.mark(f"Summary {index}", "summary")
+
+    def _copy_step(self, message: Message) -> None:
+        content = message["content"]
+        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+        if message["role"] == "assistant":
+            self.record_step("agent", text, model_name=self.last_response_model_name, is_copied_context=True)
+        else:
+            self.record_step("system" if message["role"] == "system" else "user", text, is_copied_context=True)
+
+    # -- acts of the loop ----------------------------------------------------------------------------------------------
+
+    async def ask(self, prompt: str) -> LLMResponse:
+        """Put ``prompt`` to the model and keep the turn; a failed call leaves the chat as it was.
+
+        Raises:
+            RunLimitReached: the cost limit is reached.
+            ContextLengthExceededError, LLMError: as of :meth:`LLM.call`.
+        """
+        if self._said:
+            said = "\n\n".join(self._said)
+            self._said.clear()
+            self.record_step("user", said)
+            prompt = f"{said}\n\n{prompt}"
+        asked = self.chat.prompt_messages(clean(prompt), self._images)
+        messages = self.hooks.prepare_messages(self, [*self.chat.messages, *asked])
+        response = await self.call_llm(messages, tools=getattr(self.parser, "tools", None))
+        self.chat.add_turn(asked, response)
+        self._images = []
+        if response.model_name:
+            self.last_response_model_name = response.model_name
+        return response
+
+    async def call_llm(
+        self,
+        messages: list[Message],
+        *,
+        tools: list[dict[str, Any]] | None = None,
+        max_output_tokens: int | None = None,
+    ) -> LLMResponse:
+        """One model call, limits and rollouts included; counting is the caller's.
+
+        Raises:
+            RunLimitReached, ContextLengthExceededError, LLMError: as of :meth:`ask`.
+        """
+        limit = self.settings.agent.max_cost_usd
+        if limit is not None and (self.totals.cost_usd or 0.0) >= limit:
+            raise RunLimitReached("max_cost_usd", f"the run has cost {limit:g} US dollars")
+        request = LLMRequest(messages, tools, max_output_tokens, lambda n: self.hooks.request_started(self, n))
+        response = await self.llm.call(request)
+        response.content = clean(response.content or "")
+        if self.settings.agent.collect_rollout_details:
+            self.rollout_details.append(
+                {
+                    name: value
+                    for name in ("prompt_token_ids", "completion_token_ids", "logprobs")
+                    if (value := getattr(response, name)) is not None
+                }
+            )
+        return response
+
+    async def look(self) -> str:
+        """The terminal's new text, filtered, limited and with its heading.
+
+        Raises:
+            TimeoutError, SessionClosedError, EnvironmentFailedError: as of :meth:`Session.get_incremental_output`.
+        """
+        assert self.session is not None  # noqa: S101 - the loop has checked
+        seen = await self.session.get_incremental_output()
+        rows = self.hooks.filter_observation(self, seen)
+        return terminal_text(seen, clean(rows), self.settings.agent.output_limit_bytes)
+
+
+def _metrics(response: LLMResponse) -> Metrics | None:
+    """The numbers of one answer; what the provider did not give stays absent."""
+    usage = response.usage or Usage()
+    given: dict[str, Any] = {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "cached_tokens": usage.cache_tokens or None,
+        "cost_usd": usage.cost_usd if usage.cost_usd and math.isfinite(usage.cost_usd) else None,
+        "prompt_token_ids": response.prompt_token_ids,
+        "completion_token_ids": response.completion_token_ids,
+        "logprobs": response.logprobs,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    return Metrics.model_construct(**given) if given else None
+
+
+def new_logs_dir(session_id: str) -> Path:
+    """The default folder of a run: ``terminus-runs/<time>-<id>`` in the working folder."""
+    return Path("terminus-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{session_id[:8]}"

@@ -1,0 +1,68 @@
+"""``run.json``: the run's own record in its folder, so that a folder is never used twice and its end can be told."""
+
+from __future__ import annotations
+
+import json
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from terminus_core.errors import ConfigError
+
+RUN_FILE = "run.json"
+_TAKEN = (RUN_FILE, "trajectory.json")
+
+
+class RunFile:
+    """The record while its run is going on.
+
+    Args:
+        logs_dir: the run's folder; made with mode 0700 if it is not there.
+        session_id: the run's id.
+
+    Raises:
+        ConfigError: the folder holds a run already, or cannot be made or written.
+    """
+
+    def __init__(self, logs_dir: Path, session_id: str) -> None:
+        self._path = logs_dir / RUN_FILE
+        self._data: dict[str, Any] = {
+            "session_id": session_id,
+            "pid": os.getpid(),
+            "started_at": datetime.now(UTC).isoformat(),
+            "status": "running",
+        }
+        try:
+            logs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+            for name in _TAKEN:
+                if (logs_dir / name).exists():
+                    raise ConfigError(f"logs folder {logs_dir} holds a run already ({name}); choose another")
+            self._write()
+        except OSError as error:
+            raise ConfigError(f"cannot use logs folder {logs_dir}: {error.strerror or error}") from None
+
+    def finish(self, status: str, reason: str, n_episodes: int) -> None:
+        """Write down how the run ended."""
+        self._data |= {
+            "status": status,
+            "reason": reason,
+            "n_episodes": n_episodes,
+            "finished_at": datetime.now(UTC).isoformat(),
+        }
+        self._write()
+
+    def _write(self) -> None:
+        fresh = self._path.with_name(f".{RUN_FILE}.new")
+        fresh.write_text(json.dumps(self._data, indent=2) + "\n", encoding="utf-8")
+        fresh.replace(self._path)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        if error is not None and self._data["status"] == "running":
+            self.finish("error", f"{type(error).__name__}: {error}", 0)
