@@ -7,11 +7,24 @@ document that these models accept is accepted by the package ``atif`` and by Har
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
-SCHEMA_VERSION = "ATIF-v1.8"
+_AUDIO_ALIASES = {
+    "audio/mp3": "audio/mpeg",
+    "audio/mpga": "audio/mpeg",
+    "audio/x-mpeg": "audio/mpeg",
+    "audio/x-wav": "audio/wav",
+    "audio/wave": "audio/wav",
+    "audio/vnd.wave": "audio/wav",
+    "audio/x-m4a": "audio/mp4",
+    "audio/m4a": "audio/mp4",
+    "audio/x-aac": "audio/aac",
+    "audio/x-flac": "audio/flac",
+    "audio/x-aiff": "audio/aiff",
+}
+"""Other names of media types, read as the format's own."""
 
 
 class _Record(BaseModel):
@@ -40,6 +53,14 @@ class AudioSource(_Record):
     ]
     path: str
     duration_sec: float | None = Field(default=None, ge=0)
+
+    @field_validator("media_type", mode="before")
+    @classmethod
+    def _one_name_for_each_type(cls, value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        name = value.strip().lower()
+        return _AUDIO_ALIASES.get(name, name)
 
 
 class ContentPart(_Record):
@@ -108,7 +129,7 @@ class Metrics(_Record):
     cost_usd: float | None = None
     prompt_token_ids: list[int] | None = None
     completion_token_ids: list[int] | None = None
-    logprobs: list[float | None] | None = None
+    logprobs: list[float] | None = None
     extra: dict[str, Any] | None = None
 
 
@@ -134,7 +155,7 @@ class Step(_Record):
     def _iso_8601(cls, value: str | None) -> str | None:
         if value is not None:
             try:
-                datetime.fromisoformat(value)
+                datetime.fromisoformat(value.replace("Z", "+00:00"))  # noqa: FURB162 - refuses a Z elsewhere
             except ValueError:
                 raise ValueError(f"timestamp must be ISO 8601, got {value!r}") from None
         return value
@@ -187,7 +208,10 @@ class FinalMetrics(_Record):
 class Trajectory(_Record):
     """A whole document."""
 
-    schema_version: str = SCHEMA_VERSION
+    VERSION: ClassVar[str] = "ATIF-v1.8"
+    """The version that these models are, for ``schema_version``."""
+
+    schema_version: str
     session_id: str | None = None
     trajectory_id: str | None = None
     agent: Agent

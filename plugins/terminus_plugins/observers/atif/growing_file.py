@@ -1,0 +1,153 @@
+"""A file that grows at its end and is whole at every instant."""
+
+from __future__ import annotations
+
+import errno
+import os
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+_HIDDEN = re.compile(r"\..+\.growing-(?:a|b|new)")
+
+_LINKS_REFUSED = frozenset(
+    {
+        errno.EPERM,
+        errno.EACCES,
+        errno.EINVAL,
+        errno.EMLINK,
+        errno.ENOSYS,
+        errno.ENOTSUP,
+        errno.EOPNOTSUPP,
+        errno.EXDEV,
+    }
+)
+
+
+def sweep(folder: Path) -> None:
+    """Remove the hidden files that a killed process left in ``folder``; nothing else is touched.
+
+    Raises:
+        OSError: the folder cannot be read, or a leftover not be removed.
+    """
+    for each in os.scandir(folder):
+        if _HIDDEN.fullmatch(each.name) and each.is_file(follow_symlinks=False):
+            Path(each).unlink()
+
+
+class GrowingFile:
+    """Chunks that are only ever added to, then a tail that is written anew at each save.
+
+    Two hidden inodes take turns. A save brings the one that readers do not see up to date and gives it the visible
+    name in one step (``link``, then ``rename`` over the old name); so a kill or a full disk at any instant leaves the
+    last complete state, and a save costs what is new. An inode lags by one save at most: memory holds what it lacks.
+    A reader that keeps the file open over two saves can see the tail change: read it at once, or open it again.
+
+    Where the file system refuses hard links, a copy of the one hidden inode takes the name: whole as well, O(size).
+
+    Args:
+        path: the file; its folder exists. Made with mode 0600 by the first save.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._new = _hidden(path, "new")
+        self._twins = [_Twin(_hidden(path, "a")), _Twin(_hidden(path, "b"))]  # the first is written next
+        self._chunks: list[bytes] = []  # what a twin lacks
+        self._n_dropped = 0  # chunks before those
+
+    def append(self, chunk: bytes) -> None:
+        """Add ``chunk`` after all chunks so far; the next save writes it."""
+        self._chunks.append(chunk)
+
+    def save(self, tail: bytes = b"") -> None:
+        """Make the visible file all chunks so far, then ``tail``.
+
+        Raises:
+            OSError: the visible file is as it was; the next save tries again.
+        """
+        twin = self._twins[0]
+        twin.write(self._chunks[twin.n_chunks - self._n_dropped :], tail)
+        try:
+            if self._offer(twin):
+                self._twins.reverse()
+        except OSError:
+            with suppress(OSError):
+                os.unlink(self._new)  # noqa: PTH108 - plain strings: a Path costs as much as the call
+            raise
+        n_both = min(each.n_chunks for each in self._twins)
+        del self._chunks[: n_both - self._n_dropped]
+        self._n_dropped = n_both
+
+    def close(self) -> None:
+        """Remove the hidden names; the visible file stays. Saving ends here."""
+        for twin in self._twins:
+            with suppress(OSError):
+                os.unlink(twin.path)  # noqa: PTH108 - as above
+
+    def _offer(self, twin: _Twin) -> bool:
+        """Give the visible name to ``twin``, or to a copy of it; whether it was the twin itself."""
+        linked = len(self._twins) > 1
+        if linked:
+            try:
+                os.link(twin.path, self._new)
+            except OSError as error:
+                if error.errno not in _LINKS_REFUSED:
+                    raise
+                linked = False
+                with suppress(OSError):
+                    os.unlink(self._twins.pop().path)  # noqa: PTH108 - as above
+        if not linked:
+            with open(twin.path, "rb") as source, open(self._new, "xb", opener=_private) as copy:  # noqa: PTH123
+                shutil.copyfileobj(source, copy)
+        os.rename(self._new, self.path)  # noqa: PTH104 - as above
+        return linked
+
+
+class _Twin:
+    """One hidden inode and how far it has come."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.n_chunks = 0
+        self._end = 0  # bytes of whole chunks
+        self._size: int | None = None  # bytes that the file may have, None before it is made
+
+    def write(self, chunks: list[bytes], tail: bytes) -> None:
+        """Write what this inode lacks. After an error it goes on from its last whole chunk."""
+        # Opened at each save: two descriptors a file, held for the whole run, are too many with hundreds of runs.
+        if self._size is None:
+            with suppress(FileNotFoundError):
+                os.unlink(self.path)  # noqa: PTH108 - as above
+            file = _private(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            self._size = 0
+        else:
+            file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            for chunk in chunks:
+                self._put(file, chunk)
+                self._end += len(chunk)
+                self.n_chunks += 1
+            self._put(file, tail)
+            whole = self._end + len(tail)
+            if self._size > whole:
+                os.ftruncate(file, whole)
+                self._size = whole
+        finally:
+            os.close(file)
+
+    def _put(self, file: int, data: bytes) -> None:
+        """Write all of ``data`` at the end of the whole chunks."""
+        self._size = max(self._size or 0, self._end + len(data))
+        done = 0
+        while done < len(data):  # a write may be short: signals, quotas, a disk that is nearly full
+            done += os.pwrite(file, data[done:] if done else data, self._end + done)
+
+
+def _hidden(path: Path, kind: str) -> str:
+    return os.fspath(path.with_name(f".{path.name}.growing-{kind}"))
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)

@@ -1,0 +1,205 @@
+"""What is written when: between a run's events and its files."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import fields
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+from terminus_core import Handoff, LLMResponse, Run, RunResult, Step, Subagent, Trajectory, Usage, hookimpl
+from terminus_plugins.observers.atif.document import Document, sums
+from terminus_plugins.observers.atif.encoding import encode
+from terminus_plugins.observers.atif.growing_file import GrowingFile, sweep
+from terminus_plugins.observers.atif.messages import steps_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+logger = logging.getLogger(__name__)
+
+AGENT_NAME = "terminus-core"
+DISTRIBUTION = "terminus-agent"
+
+
+class AtifObserver:
+    """Writes into a run's folder while the run goes on; what is on disk is whole at every instant.
+
+    ``trajectory.json`` (ATIF 1.8) is saved at each step, ``replies.jsonl`` at each answer; a model call beside the
+    chat gets a document of its own. With ``trajectory.linear_history`` each replaced history begins a new document,
+    ``trajectory.cont-<n>.json``, and the one before points at it.
+
+    A save that fails is logged and changes nothing for the run; the next one tries again.
+    """
+
+    name: ClassVar[str] = "atif"
+
+    def __init__(self) -> None:
+        self._index = 0  # of the segment that the next step belongs to
+        self._current: Document | None = None
+        self._ended: list[Document] = []  # get no more steps, and are not complete on disk yet
+        self._replies: GrowingFile | None = None
+        self._replies_saved = True
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        for file in (self._current, *self._ended, self._replies):
+            if file is not None:
+                file.close()
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    @hookimpl
+    def terminus_run_started(self, run: Run) -> None:
+        """Remove what a killed run has left hidden in the folder."""
+        _attempt("Failed to clean the logs folder", partial(sweep, run.logs_dir))
+
+    @hookimpl
+    def terminus_step_recorded(self, run: Run | None, step: Step) -> None:
+        """Save the step."""
+        if run is None:
+            logger.warning("No context available, skipping trajectory dump")
+            return
+        self._document(run).add(step)
+        self._save(run)
+
+    @hookimpl
+    def terminus_response_received(self, run: Run, response: LLMResponse) -> None:
+        """Keep the answer as it came."""
+        self._keep_reply(run, response)
+
+    @hookimpl
+    def terminus_subagent_finished(self, run: Run, subagent: Subagent) -> None:
+        """Keep the answer, and write the call as a document of its own."""
+        self._keep_reply(run, subagent.response)
+        name = subagent.trajectory_file
+        document = Document(run.logs_dir / name, partial(_head, run, name))
+        for step in steps_of(subagent, run.llm.model_name):
+            document.add(step)
+        self._ended.append(document)
+        self._save_ended(run)
+
+    @hookimpl
+    def terminus_history_replaced(self, run: Run, handoff: Handoff) -> None:
+        """With linear history, the next step begins a new document."""
+        if run.settings.trajectory.linear_history:
+            self._index = handoff.index
+
+    @hookimpl
+    def terminus_run_finished(self, run: Run, result: RunResult) -> None:
+        """Say in the last document how the run ended, and in the log which file is not complete."""
+        end: dict[str, Any] = {"status": result.status, "reason": result.reason}
+        if run.settings.trajectory.linear_history:
+            end["run"] = sums(run.totals)
+        self._save(run, end)
+        if self._replies is not None and not self._replies_saved:
+            self._save_replies(run, self._replies)
+        for document in (self._current, *self._ended):
+            if document is not None and not document.complete:
+                logger.error("Trajectory file is not complete: %s", document.path)
+        if self._replies is not None and not self._replies_saved:
+            logger.error("File of replies is not complete: %s", self._replies.path)
+
+    # -- files -----------------------------------------------------------------------------------------------
+
+    def _document(self, run: Run) -> Document:
+        """The document of the next step; it may have to be begun."""
+        name = f"trajectory.cont-{self._index}.json" if self._index else "trajectory.json"
+        if self._current is None or self._current.path.name != name:
+            document = Document(run.logs_dir / name, partial(_head, run, name, self._index))
+            if self._current is not None:
+                self._current.successor = document
+                self._ended.append(self._current)
+            self._current = document
+        return self._current
+
+    def _save(self, run: Run, end: dict[str, Any] | None = None) -> None:
+        if self._current is not None:
+            totals = None if run.settings.trajectory.linear_history else run.totals
+            self._dump(run, self._current, totals, end)
+        self._save_ended(run)  # after its successor: a segment points only at what is there
+
+    def _save_ended(self, run: Run) -> None:
+        for document in self._ended:
+            self._dump(run, document)
+            if document.complete:
+                document.close()
+        self._ended = [document for document in self._ended if not document.complete]
+
+    def _dump(
+        self, run: Run, document: Document, totals: Usage | None = None, end: dict[str, Any] | None = None
+    ) -> None:
+        if _attempt("Failed to dump trajectory", partial(document.save, totals, end)):
+            logger.debug("Trajectory dumped to %s", document.path)
+            _list(run, document.path)
+
+    def _keep_reply(self, run: Run, response: LLMResponse) -> None:
+        if self._replies is None:
+            self._replies = GrowingFile(run.logs_dir / "replies.jsonl")
+        self._replies.append(_reply(response))
+        self._save_replies(run, self._replies)
+
+    def _save_replies(self, run: Run, replies: GrowingFile) -> None:
+        self._replies_saved = _attempt("Failed to write replies", replies.save)
+        if self._replies_saved:
+            _list(run, replies.path)
+
+
+def _attempt(failure: str, act: Callable[[], object]) -> bool:
+    """Do ``act``; whatever stands against it is logged, and the run goes on."""
+    try:
+        act()
+    except Exception as error:  # noqa: BLE001 - a full disk, a third party's values, …
+        logger.error("%s: %s", failure, error)  # noqa: TRY400 - one line; the run's own fault it is not
+        return False
+    return True
+
+
+def _list(run: Run, path: Path) -> None:
+    if path not in run.files:
+        run.files.append(path)
+
+
+def _reply(response: LLMResponse) -> bytes:
+    """An answer as a line of JSON; what it leaves open stays out."""
+    given = {each.name: getattr(response, each.name) for each in fields(response)}
+    given = {name: value for name, value in given.items() if value or name == "content"}
+    if response.usage is not None:
+        counts = {each.name: getattr(response.usage, each.name) for each in fields(Usage)}
+        given["usage"] = {name: value for name, value in counts.items() if value is not None}
+    return encode(given, indent=None) + b"\n"
+
+
+def _head(run: Run, name: str, index: int = 0) -> dict[str, Any]:
+    """What stands before the steps: which run and document this is, and everything that shaped the run."""
+    try:
+        agent_version = version(DISTRIBUTION)
+    except PackageNotFoundError:
+        agent_version = "unknown"
+    settings = run.settings.masked()
+    llm = settings.get("llm", {}).get(run.llm.name, {})
+    extra: dict[str, Any] = {"parser": run.parser.name}
+    if llm.get("temperature") is not None:
+        extra["temperature"] = llm["temperature"]
+    if llm.get("llm_kwargs"):
+        extra["llm_kwargs"] = llm["llm_kwargs"]
+    if index:
+        extra["continuation_index"] = index
+    prompt = run.parser.build_prompt("", "").encode("utf-8", "surrogatepass")
+    extra["prompt_sha256"] = hashlib.sha256(prompt).hexdigest()
+    extra["plugins"] = dict(run.plugins)
+    extra["settings"] = settings
+    agent = {"name": AGENT_NAME, "version": agent_version, "model_name": run.llm.model_name, "extra": extra}
+    if tools := getattr(run.parser, "tools", None):
+        agent["tool_definitions"] = tools
+    return {
+        "schema_version": Trajectory.VERSION,
+        "session_id": run.session_id,
+        "trajectory_id": run.session_id + name.removeprefix("trajectory").removesuffix(".json"),
+        "agent": agent,
+    }
