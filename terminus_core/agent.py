@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import logging
-import uuid
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
 import anyio
 
 from terminus_core import observation as texts
-from terminus_core.config import AgentSettings, Settings, nearest
-from terminus_core.dispatch import ROLES
+from terminus_core import records
 from terminus_core.errors import (
     ConfigError,
     ContextLengthExceededError,
@@ -23,24 +21,16 @@ from terminus_core.errors import (
     TerminusError,
 )
 from terminus_core.interfaces import SessionOptions, Turn
-from terminus_core.plugins import PluginManager
-from terminus_core.run import Run, RunResult, new_logs_dir
+from terminus_core.parts import AgentKeys, Parts, name_of
+from terminus_core.run import Run, RunResult
 from terminus_core.runfile import RunFile
-from terminus_core.trajectory import ObservationResult, ToolCall
+from terminus_core.trajectory import ObservationResult
 
 if TYPE_CHECKING:
     from terminus_core.chat import Chat, LLMResponse
-    from terminus_core.interfaces import (
-        LLM,
-        Command,
-        CompletionPolicy,
-        ContextStrategy,
-        Environment,
-        Gate,
-        ParseResult,
-        ResponseParser,
-        SessionBackend,
-    )
+    from terminus_core.config import Settings
+    from terminus_core.interfaces import Command, ParseResult
+    from terminus_core.run import Run, RunResult
 
 logger = logging.getLogger(__name__)
 
@@ -52,31 +42,6 @@ MAX_RESCUES = 2
 """How often one episode may make room in the model's window."""
 CLOSING_SEC = 10.0
 """Seconds that observers have to close, also after a cancel."""
-
-
-class AgentKeys(TypedDict, total=False):
-    """The keywords of :class:`Agent`: the ``[agent]`` keys; a part is a name or an instance."""
-
-    llm: str | LLM
-    model: str | None
-    parser: str | ResponseParser
-    session: str | SessionBackend
-    environment: str | Environment
-    completion: str | CompletionPolicy
-    context: str | ContextStrategy
-    gates: Sequence[str | Gate]
-    observers: Sequence[Any]
-    strict_plugins: bool
-    observers_strict: bool
-    max_episodes: int
-    max_cost_usd: float | None
-    max_time_sec: float | None
-    logs_dir: str | Path | None
-    session_id: str | None
-    interleaved_thinking: bool
-    collect_rollout_details: bool
-    output_limit_bytes: int
-    max_command_duration_sec: float
 
 
 class Agent:
@@ -99,29 +64,9 @@ class Agent:
         plugins: Iterable[Any] = (),
         **keys: Unpack[AgentKeys],
     ) -> None:
-        given: dict[str, Any] = dict(keys)
-        if unknown := given.keys() - AgentSettings.model_fields.keys():
-            raise ConfigError(
-                f"Agent has no keyword {min(unknown)!r}; {nearest(min(unknown), AgentSettings.model_fields)}"
-            )
-        self._instances: dict[str, Any] = {}
-        for role in ROLES:
-            if role in given and not isinstance(given[role], str):
-                self._instances[role] = given.pop(role)
-        self._chosen = {"gate": given.pop("gates", None), "observer": given.pop("observers", None)}
-        if given.get("logs_dir") is not None:
-            given["logs_dir"] = str(given["logs_dir"])
-        data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
-        for key, role in (("gates", "gate"), ("observers", "observer")):
-            if (chosen := self._chosen[role]) is not None:
-                given[key] = [each if isinstance(each, str) else _name_of(each) for each in chosen]
-        data["agent"] = {**data.get("agent", {}), **given}
-        self.settings = Settings.check(data)
-        agent = self.settings.agent
-        self.plugins = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
-        self.plugins.check(self.settings)
-        for role in ROLES.keys() - {"gate", "observer"} - self._instances.keys():
-            self.plugins.config(role, getattr(agent, role), self.settings)
+        self._parts = Parts(settings, plugins, keys)
+        self.settings = self._parts.settings
+        self.plugins = self._parts.plugins
         self._busy = False
         self._run: Run | None = None
 
@@ -141,10 +86,10 @@ class Agent:
             raise RuntimeError("this Agent is running already; one run at a time, or another Agent")
         self._busy = True
         try:
-            run = self._run = self._new_run(texts.clean(instruction))
+            run = self._run = self._parts.new_run(texts.clean(instruction))
             with RunFile(run.logs_dir, run.session_id) as record:
                 fault = await self._in_session(run)
-                result = run.result = run.result or _result(run, fault)
+                result = run.result or run.finish(fault)
                 record.finish(result.status, result.reason, result.n_episodes)
             if fault is not None and not isinstance(fault, TerminusError):
                 raise fault
@@ -154,47 +99,6 @@ class Agent:
         finally:
             self._busy = False
             self._run = None
-
-    def _new_run(self, instruction: str) -> Run:
-        """New parts for each run; an instance that was given is used as it is."""
-        settings = self.settings
-        session_id = settings.agent.session_id or uuid.uuid4().hex
-        observers = self._chosen_parts("observer", settings.agent.observers)
-        return Run(
-            instruction=instruction,
-            session_id=session_id,
-            logs_dir=Path(settings.agent.logs_dir or new_logs_dir(session_id)),
-            settings=settings,
-            environment=self._part("environment"),
-            backend=self._part("session"),
-            parser=self._part("parser"),
-            llm=self._part("llm"),
-            completion=self._part("completion"),
-            context=self._part("context"),
-            gates=self._chosen_parts("gate", settings.agent.gates),
-            observers=observers,
-            hooks=self.plugins.dispatcher(observers, strict=settings.agent.observers_strict),
-            plugins={info.name: info.version for info in self.plugins.infos if info.status == "loaded"},
-        )
-
-    def _part(self, role: str) -> Any:
-        if role in self._instances:
-            return self._instances[role]
-        return self.plugins.build(role, getattr(self.settings.agent, role), self.settings)
-
-    def _chosen_parts(self, role: str, names: Sequence[str]) -> list[Any]:
-        """Gates or observers in order; ``no:NAME`` takes one out again."""
-        chosen = self._chosen[role] if self._chosen[role] is not None else names
-        out = {each.removeprefix("no:") for each in chosen if isinstance(each, str) and each.startswith("no:")}
-        for name in out:
-            self.plugins.find(role, name)
-        parts: dict[Any, Any] = {}
-        for each in chosen:
-            if not isinstance(each, str):
-                parts[id(each)] = each
-            elif not each.startswith("no:") and each not in out and each not in parts:
-                parts[each] = self.plugins.build(role, each, self.settings)
-        return list(parts.values())
 
     async def _in_session(self, run: Run) -> BaseException | None:
         """Open environment and session, run in them, close both; give back what ended the run, if it was a fault.
@@ -226,8 +130,7 @@ class Agent:
                         run.stop("limit_reached", "max_time_sec")
                 except BaseException as error:  # noqa: BLE001 - raised again outside the session
                     fault = error
-                run.result = _result(run, fault)
-                run.hooks.run_finished(run, run.result)
+                run.hooks.run_finished(run, run.finish(fault))
         except BaseException as error:  # noqa: BLE001 - as above
             fault = fault or error
         return fault
@@ -380,7 +283,7 @@ class Agent:
 
     def _record_turn(self, run: Run, episode: int, response: LLMResponse, reply: ParseResult, observed: str) -> None:
         raw = run.settings.trajectory.raw_content
-        calls = [] if raw else _tool_calls(episode, reply)
+        calls = [] if raw else records.tool_calls(episode, reply)
         result = ObservationResult.model_construct(content=observed)
         if len(reply.commands) == 1 and not raw:
             result.source_call_id = calls[0].tool_call_id
@@ -413,37 +316,6 @@ class Agent:
             self._run.mark(marker_text, kind)
 
 
-def _tool_calls(episode: int, reply: ParseResult) -> list[ToolCall]:
-    """What the reply asked for, as records."""
-    asked = [
-        ToolCall.model_construct(
-            tool_call_id=f"call_{episode}_{number}",
-            function_name="bash_command",
-            arguments={"keystrokes": command.keystrokes, "duration": command.duration_sec},
-        )
-        for number, command in enumerate(reply.commands, start=1)
-    ]
-    asked += [
-        ToolCall.model_construct(
-            tool_call_id=f"call_{episode}_action_{number}",
-            function_name=action.name,
-            arguments=action.arguments,
-        )
-        for number, action in enumerate(reply.actions, start=1)
-    ]
-    if reply.is_task_complete:
-        asked.append(
-            ToolCall.model_construct(
-                tool_call_id=f"call_{episode}_task_complete", function_name="mark_task_complete", arguments={}
-            )
-        )
-    return asked
-
-
-def _name_of(part: Any) -> str:
-    return str(getattr(part, "name", type(part).__name__))
-
-
 async def _prepare(run: Run) -> None:
     """What can be known before the first request is checked before it."""
     prepare = getattr(run.llm, "prepare", None)
@@ -467,7 +339,7 @@ async def _entered(run: Run) -> AsyncIterator[None]:
             except Exception:
                 if run.settings.agent.observers_strict:
                     raise
-                logger.exception("observer %r could not be entered", _name_of(observer))
+                logger.exception("observer %r could not be entered", name_of(observer))
                 continue
             entered.append(observer)
     try:
@@ -478,31 +350,4 @@ async def _entered(run: Run) -> AsyncIterator[None]:
                 try:
                     await observer.__aexit__(None, None, None)
                 except Exception:
-                    logger.exception("observer %r could not be left", _name_of(observer))
-
-
-def _result(run: Run, fault: BaseException | None) -> RunResult:
-    """The result that belongs to what ended the run."""
-    error: TerminusError | None = None
-    if fault is None:
-        status, reason = run.stopped or ("max_episodes", "")
-    elif isinstance(fault, RunLimitReached):
-        status, reason = "limit_reached", fault.reason
-    elif isinstance(fault, SessionClosedError):
-        status, reason = "session_ended", str(fault)
-    elif isinstance(fault, anyio.get_cancelled_exc_class()):
-        status, reason = "cancelled", ""
-    elif isinstance(fault, TerminusError):
-        status, reason, error = "error", str(fault), fault
-    else:
-        status, reason = "error", f"{type(fault).__name__}: {fault}"
-    return RunResult(
-        status=status,
-        reason=reason,
-        n_episodes=run.n_episodes,
-        totals=run.totals,
-        files=run.files,
-        rollout_details=run.rollout_details,
-        metadata=run.metadata,
-        error=error,
-    )
+                    logger.exception("observer %r could not be left", name_of(observer))

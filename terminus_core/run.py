@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,14 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+import anyio
 from pydantic import ValidationError
 
+from terminus_core import records
 from terminus_core.chat import Chat, LLMRequest, Usage
-from terminus_core.errors import RunLimitReached, TerminusError
+from terminus_core.errors import RunLimitReached, SessionClosedError, TerminusError
 from terminus_core.interfaces import Handoff, Marker, Subagent
 from terminus_core.observation import clean, terminal_text
 from terminus_core.trajectory import (
-    Metrics,
     Observation,
     ObservationResult,
     Step,
@@ -29,6 +29,7 @@ from terminus_core.trajectory import (
 if TYPE_CHECKING:
     from terminus_core.chat import ContentPart, LLMResponse, Message
     from terminus_core.config import Settings
+    from terminus_core.dispatch import Dispatcher
     from terminus_core.interfaces import (
         LLM,
         CompletionPolicy,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
         Session,
         SessionBackend,
     )
-    from terminus_core.dispatch import Dispatcher
 
 logger = logging.getLogger(__name__)
 
@@ -218,7 +218,7 @@ class Run:
             "reasoning_content": response.reasoning_content if response else None,
             "tool_calls": tool_calls or None,
             "observation": Observation.model_construct(results=results) if results else None,
-            "metrics": _metrics(response) if response else None,
+            "metrics": records.metrics(response) if response else None,
             "extra": extra,
             "is_copied_context": is_copied_context,
         }
@@ -338,6 +338,33 @@ class Run:
             )
         return response
 
+    def finish(self, fault: BaseException | None) -> RunResult:
+        """Set and give the result that belongs to what ended the run."""
+        error: TerminusError | None = None
+        if fault is None:
+            status, reason = self.stopped or ("max_episodes", "")
+        elif isinstance(fault, RunLimitReached):
+            status, reason = "limit_reached", fault.reason
+        elif isinstance(fault, SessionClosedError):
+            status, reason = "session_ended", str(fault)
+        elif isinstance(fault, anyio.get_cancelled_exc_class()):
+            status, reason = "cancelled", ""
+        elif isinstance(fault, TerminusError):
+            status, reason, error = "error", str(fault), fault
+        else:
+            status, reason = "error", f"{type(fault).__name__}: {fault}"
+        self.result = RunResult(
+            status=status,
+            reason=reason,
+            n_episodes=self.n_episodes,
+            totals=self.totals,
+            files=self.files,
+            rollout_details=self.rollout_details,
+            metadata=self.metadata,
+            error=error,
+        )
+        return self.result
+
     async def look(self) -> str:
         """The terminal's new text, filtered, limited and with its heading.
 
@@ -348,22 +375,6 @@ class Run:
         seen = await self.session.get_incremental_output()
         rows = self.hooks.filter_observation(self, seen)
         return terminal_text(seen, clean(rows), self.settings.agent.output_limit_bytes)
-
-
-def _metrics(response: LLMResponse) -> Metrics | None:
-    """The numbers of one answer; what the provider did not give stays absent."""
-    usage = response.usage or Usage()
-    given: dict[str, Any] = {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cached_tokens": usage.cache_tokens or None,
-        "cost_usd": usage.cost_usd if usage.cost_usd and math.isfinite(usage.cost_usd) else None,
-        "prompt_token_ids": response.prompt_token_ids,
-        "completion_token_ids": response.completion_token_ids,
-        "logprobs": response.logprobs,
-    }
-    given = {name: value for name, value in given.items() if value is not None}
-    return Metrics.model_construct(**given) if given else None
 
 
 def new_logs_dir(session_id: str) -> Path:

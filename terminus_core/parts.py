@@ -1,0 +1,144 @@
+"""The parts of an agent: which ones are chosen, by name or as instances, and a new :class:`Run` made of them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict
+
+from terminus_core.config import AgentSettings, Settings, nearest
+from terminus_core.dispatch import ROLES
+from terminus_core.errors import ConfigError
+from terminus_core.plugins import PluginManager
+from terminus_core.run import Run, new_logs_dir
+
+if TYPE_CHECKING:
+    from terminus_core.interfaces import (
+        LLM,
+        CompletionPolicy,
+        ContextStrategy,
+        Environment,
+        Gate,
+        ResponseParser,
+        SessionBackend,
+    )
+
+_MANY = {"gate": "gates", "observer": "observers"}
+"""Roles with any number of parts, and their ``[agent]`` keys."""
+
+
+class AgentKeys(TypedDict, total=False):
+    """The keywords of :class:`Agent`: the ``[agent]`` keys; a part is a name or an instance."""
+
+    llm: str | LLM
+    model: str | None
+    parser: str | ResponseParser
+    session: str | SessionBackend
+    environment: str | Environment
+    completion: str | CompletionPolicy
+    context: str | ContextStrategy
+    gates: Sequence[str | Gate]
+    observers: Sequence[Any]
+    strict_plugins: bool
+    observers_strict: bool
+    max_episodes: int
+    max_cost_usd: float | None
+    max_time_sec: float | None
+    logs_dir: str | Path | None
+    session_id: str | None
+    interleaved_thinking: bool
+    collect_rollout_details: bool
+    output_limit_bytes: int
+    max_command_duration_sec: float
+
+
+class Parts:
+    """What an agent is made of.
+
+    Args:
+        settings: a :class:`Settings`, or nested data of the same form as the settings file.
+        plugins: further plugins beside the entry points and those of the settings.
+        keys: the ``[agent]`` keys; they win over ``settings``.
+
+    Raises:
+        ConfigError: a setting or a part's name is unknown or wrong.
+        PluginError: a plugin that was asked for cannot be used, or two bring the same part.
+    """
+
+    def __init__(
+        self, settings: Settings | Mapping[str, Any] | None, plugins: Iterable[Any], keys: Mapping[str, Any]
+    ) -> None:
+        if unknown := keys.keys() - AgentSettings.model_fields.keys():
+            name = min(unknown)
+            raise ConfigError(f"Agent has no keyword {name!r}; {nearest(name, AgentSettings.model_fields)}")
+        self._instances = {role: keys[role] for role in ROLES if role in keys and not isinstance(keys[role], str)}
+        named = {key: value for key, value in keys.items() if key not in self._instances}
+        if named.get("logs_dir") is not None:
+            named["logs_dir"] = str(named["logs_dir"])
+        self._chosen: dict[str, Sequence[Any]] = {}
+        for role, key in _MANY.items():
+            if key in named:
+                self._chosen[role] = named[key]
+                named[key] = [each if isinstance(each, str) else name_of(each) for each in named[key]]
+        data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
+        self.settings = Settings.check({**data, "agent": {**data.get("agent", {}), **named}})
+        for role, key in _MANY.items():
+            self._chosen.setdefault(role, getattr(self.settings.agent, key))
+        agent = self.settings.agent
+        self.plugins = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
+        self.plugins.check(self.settings)
+        self._check_names()
+
+    def _check_names(self) -> None:
+        for role in ROLES.keys() - _MANY.keys() - self._instances.keys():
+            self.plugins.config(role, getattr(self.settings.agent, role), self.settings)
+        for role in _MANY:
+            for each in self._chosen[role]:
+                if isinstance(each, str):
+                    self.plugins.config(role, each.removeprefix("no:"), self.settings)
+
+    def new_run(self, instruction: str) -> Run:
+        """A run with new parts; an instance that was given is used as it is.
+
+        Raises:
+            PluginError: a part's constructor failed, or an observer breaks the hook rules.
+        """
+        settings = self.settings
+        session_id = settings.agent.session_id or uuid.uuid4().hex
+        observers = self._many("observer")
+        return Run(
+            instruction=instruction,
+            session_id=session_id,
+            logs_dir=Path(settings.agent.logs_dir or new_logs_dir(session_id)),
+            settings=settings,
+            environment=self._one("environment"),
+            backend=self._one("session"),
+            parser=self._one("parser"),
+            llm=self._one("llm"),
+            completion=self._one("completion"),
+            context=self._one("context"),
+            gates=self._many("gate"),
+            observers=observers,
+            hooks=self.plugins.dispatcher(observers, strict=settings.agent.observers_strict),
+            plugins={info.name: info.version for info in self.plugins.infos if info.status == "loaded"},
+        )
+
+    def _one(self, role: str) -> Any:
+        if role in self._instances:
+            return self._instances[role]
+        return self.plugins.build(role, getattr(self.settings.agent, role), self.settings)
+
+    def _many(self, role: str) -> list[Any]:
+        """In order, each once; ``no:NAME`` takes one out again."""
+        chosen = self._chosen[role]
+        out = {each.removeprefix("no:") for each in chosen if isinstance(each, str) and each.startswith("no:")}
+        wanted = dict.fromkeys(
+            each for each in chosen if not isinstance(each, str) or (each not in out and not each.startswith("no:"))
+        )
+        return [self.plugins.build(role, each, self.settings) if isinstance(each, str) else each for each in wanted]
+
+
+def name_of(part: Any) -> str:
+    """A part's name, of an unnamed one its class's."""
+    return str(getattr(part, "name", type(part).__name__))
