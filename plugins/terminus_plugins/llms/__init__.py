@@ -1,1 +1,1 @@
-"""The default ways to ask a model."""
+"""Ways to ask a model: ``litellm`` for any provider, ``scripted`` for demos, tests and replays."""

@@ -1,0 +1,81 @@
+"""The keyword arguments of one ``litellm.completion`` call."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from .litellm_llm import LiteLLM
+
+OWNED = {
+    "model": "the setting model",
+    "messages": "the run's own",
+    "tools": "the parser's own",
+    "stream": "not supported",
+    "timeout": "the setting timeout_sec",
+    "max_retries": "the setting max_attempts",
+    "num_retries": "the setting max_attempts",
+}
+"""Arguments that a user's keyword arguments may not name, and what to use for them."""
+
+_OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
+
+
+def optional_fields(config: LiteLLM.Config) -> set[str]:
+    """Fields of a request that are worth having, but that some providers refuse."""
+    fields = {"logprobs", "return_token_ids"} if config.collect_rollout_details else set()
+    return fields | {"session_id"} if config.session_id else fields
+
+
+def call_arguments(
+    config: LiteLLM.Config, *, without: Collection[str] = (), max_output_tokens: int | None = None
+) -> dict[str, Any]:
+    """All but model, messages and tools.
+
+    Args:
+        config: the settings; the user's own keyword arguments win over what follows from them.
+        without: optional fields to leave out.
+        max_output_tokens: an upper limit for the answer, which wins over a higher one of the user's.
+    """
+    wanted = optional_fields(config) - set(without)
+    extra_body: dict[str, Any] = {}
+    if "return_token_ids" in wanted:
+        extra_body["return_token_ids"] = True
+    if "session_id" in wanted:
+        extra_body["session_id"] = config.session_id
+    for kwargs in (config.llm_kwargs, config.llm_call_kwargs):
+        extra_body |= kwargs.get("extra_body") or {}
+    thinking = config.max_thinking_tokens and {"type": "enabled", "budget_tokens": config.max_thinking_tokens}
+    arguments = {
+        "api_base": config.api_base,
+        "temperature": config.temperature,
+        "reasoning_effort": config.reasoning_effort,
+        "thinking": thinking,
+        "logprobs": True if "logprobs" in wanted else None,
+        **config.llm_kwargs,
+        **config.llm_call_kwargs,
+        "extra_body": extra_body or None,
+    }
+    if max_output_tokens is not None:
+        name = next((name for name in _OUTPUT_LIMITS if arguments.get(name)), "max_tokens")
+        arguments[name] = min(max_output_tokens, arguments.get(name) or max_output_tokens)
+    given = {name: value for name, value in arguments.items() if value is not None}
+    # What a provider does not take is left out; the client's hidden retries are off.
+    return {"drop_params": True, **given, "timeout": config.timeout_sec, "max_retries": 0, "num_retries": 0}
+
+
+def well_formed(value: Any) -> Any:
+    """``value`` with half surrogate pairs replaced by U+FFFD: they have no UTF-8, so no request could hold them."""
+    if isinstance(value, str):
+        if value.isascii():
+            return value
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return value
+    if isinstance(value, dict):
+        return {name: well_formed(inner) for name, inner in value.items()}
+    return [well_formed(inner) for inner in value] if isinstance(value, list) else value

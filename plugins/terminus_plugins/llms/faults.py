@@ -1,0 +1,159 @@
+"""What a failed request means: try again, shorten the chat, or give up with one clear line."""
+
+from __future__ import annotations
+
+import json
+import re
+from contextlib import suppress
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+from terminus_core import ContextLengthExceededError, LLMError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+MAX_RETRY_AFTER_SEC = 300.0
+"""A provider that asks for a longer pause is not asked again."""
+
+_MAX_TEXT = 500
+_SERVER_ERROR = 500
+
+# A limit that is not the context window's.
+_OTHER_LIMIT = re.compile(
+    r"per[ -](second|minute|hour|day|month)|rate.?limit|quota|deadline|\b(image|audio|video|file)s?\b", re.IGNORECASE
+)
+_MORE_THAN = r"(exceed\w*|above|over|(longer|greater|larger|more) than)"
+_TOO_LONG = [
+    re.compile(words, re.IGNORECASE)
+    for words in (
+        r"context_length_exceeded|exceed_context_size|context_window_exceeded|context\w* (the )?overflow",
+        r"\b(max\w*|models?'?s?|available|configured)( \w+)? (context|prompt)[ _-](length|size|window|limit)",
+        r"\b(prompt|input|context|messages?|conversation|request)\b.{0,60}\btoo (long|large)\b",
+        r"\btoo many (input |prompt |total )?tokens\b",
+        rf"\b(prompt|inputs?|context)\b.{{0,80}}\b{_MORE_THAN}\b.{{0,80}}\b(context|tokens?|length|limit|window|max\w*)\b",
+        rf"\b(request\w*|messages?|conversation|total)\b.{{0,80}}\b{_MORE_THAN}\b.{{0,80}}\b(context|tokens?|window)\b",
+        r"\bcontext\b.{0,40}\bexceed(s|ed)?\b",
+        r"\breduce\b.{0,30}\b(messages?|prompt|input|context)\b",
+        r"\bcurrent length is \d+ while limit is\b|\brange of input length\b",
+        r"\binputs`? tokens \+ `?max_new_tokens\b|\binputs`? must have less than\b",
+    )
+]
+_MAY_BE_TOO_LONG = {None, 400, 422, 500}
+_RETRIED = {200, 408, 425, 429}
+"""200: an answer that could not be read. All server errors (500 and above) are tried again too."""
+
+_PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*[:-]\s+")
+
+
+class TransientFault(Exception):  # noqa: N818 - a fault that may pass, never seen by callers
+    """Worth trying again, after ``pause_sec`` if the provider (or the reason) says how long."""
+
+    def __init__(self, text: str, pause_sec: float | None = None) -> None:
+        super().__init__(text)
+        self.pause_sec = pause_sec
+
+
+def explain(error: Exception, mask: Callable[[str], str]) -> TransientFault | LLMError:
+    """The fault behind an exception of litellm's, as one masked line.
+
+    Args:
+        error: what litellm raised. The chain of exceptions below it holds the provider's own status, headers and words,
+            which litellm's classes blur: a refused connection looks like a 500, Anthropic's 413 like a 400.
+        mask: takes secrets out of a text.
+    """
+    import httpx  # noqa: PLC0415 - there whenever litellm is
+
+    chain = list(_chain(error))
+    answered = next((each for each in chain if isinstance(each, httpx.HTTPStatusError)), None)
+    lost = next((each for each in chain if isinstance(each, httpx.TransportError)), None)
+    status: int | None
+    if answered:
+        status, words = answered.response.status_code, _provider_words(answered.response)
+    elif lost:
+        said = "no answer within the time limit" if isinstance(lost, httpx.TimeoutException) else str(lost)
+        return TransientFault(mask(f"connection to the provider failed: {said or type(lost).__name__}"))
+    else:
+        status, words = getattr(error, "status_code", None), str(error)
+    words = mask(_one_line(words))
+    said_so = any(type(each).__name__ == "ContextWindowExceededError" for each in chain)
+    if is_too_long(status, words, said_so=said_so):
+        return ContextLengthExceededError(words)
+    line = f"{_status_name(status)}: {words}"
+    if status in _RETRIED or (status or 0) >= _SERVER_ERROR:
+        pause = _retry_after(answered.response.headers) if answered else None
+        if pause is not None and pause > MAX_RETRY_AFTER_SEC:
+            return LLMError(f"{line} (the provider asks to wait {pause:.0f} s)")
+        return TransientFault(line, pause)
+    return LLMError(line)
+
+
+def is_too_long(status: int | None, words: str, *, said_so: bool = False) -> bool:
+    """Whether a provider's error says that the request is longer than the model's context window.
+
+    Args:
+        status: the HTTP status, ``None`` without one.
+        words: the provider's message.
+        said_so: litellm recognised it.
+    """
+    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+        return True
+    if status not in _MAY_BE_TOO_LONG or _OTHER_LIMIT.search(words):
+        return False
+    return said_so or any(form.search(words) for form in _TOO_LONG)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _provider_words(response: Any) -> str:
+    """The message in a provider's error body, whatever its form."""
+    try:
+        text: str = response.text
+    except Exception:  # noqa: BLE001 - a body that was never read or cannot be decoded
+        return ""
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return text
+    if isinstance(body, list) and body:
+        body = body[0]
+    error = body.get("error") or body if isinstance(body, dict) else text
+    if not isinstance(error, dict):
+        return str(error)
+    words = str(error.get("message") or error.get("detail") or text)
+    code = error.get("code")
+    return f"{words} ({code})" if isinstance(code, str) and code not in words else words
+
+
+def _one_line(text: str) -> str:
+    """Without litellm's class names, on one line, of a readable length."""
+    text = " ".join(text.split())
+    while stripped := _PREFIX.match(text):
+        text = text[stripped.end() :]
+    return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"
+
+
+def _status_name(status: int | None) -> str:
+    if status is None:
+        return "the provider failed"
+    with suppress(ValueError):
+        return f"HTTP {status} {HTTPStatus(status).phrase}"
+    return f"HTTP {status}"
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds to wait by a ``Retry-After`` header, which holds seconds or a date."""
+    value = headers.get("retry-after")
+    if not value:
+        return None
+    with suppress(ValueError):
+        return max(0.0, float(value))
+    with suppress(ValueError):
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    return None

@@ -1,0 +1,222 @@
+"""The LLM ``litellm``: any provider that litellm knows, and any server that speaks OpenAI's API."""
+
+from __future__ import annotations
+
+import logging
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+import anyio
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, hookimpl
+
+from .answers import replay_fields, to_response
+from .arguments import OWNED, call_arguments, optional_fields, well_formed
+from .faults import TransientFault, explain
+from .library import begin_import
+from .lookup import look_up, price
+from .masking import mask_secrets
+from .threads import run_in_daemon_thread
+from .tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from terminus_core import LLMRequest, LLMResponse, Message, Usage
+
+logger = logging.getLogger(__name__)
+
+_GRACE_SEC = 5.0
+"""The client's own limit counts each wait for bytes; this much later the whole request is given up."""
+
+
+class LiteLLM(LLM):
+    """One model through litellm; its import starts when this is made, and runs beside what comes next.
+
+    Args:
+        config: the settings of ``[llm.litellm]``.
+
+    Raises:
+        ConfigError: no model is named.
+
+    Attributes:
+        context_limit: tokens of the context window, ``None`` until :meth:`prepare` or if unknown.
+        output_limit: tokens that one answer may have, likewise.
+        knows_price: whether costs can be told, ``False`` until :meth:`prepare`.
+    """
+
+    name: ClassVar[str] = "litellm"
+
+    class Config(BaseModel):
+        """Settings; keyword arguments go to ``litellm.completion`` as they are."""
+
+        model_config = ConfigDict(extra="forbid")
+
+        model: str | None = None
+        """As litellm names it, such as ``openai/gpt-5``; mostly from ``[agent] model``."""
+        api: Literal["chat", "responses"] = "chat"
+        """OpenAI's chat completions, or its Responses API."""
+        api_base: str | None = None
+        """URL of the server, such as ``http://localhost:8000/v1``."""
+        temperature: float | None = None
+        reasoning_effort: str | None = None
+        max_thinking_tokens: int | None = Field(default=None, gt=0)
+        """Budget of tokens for thinking, for providers that take one."""
+        model_info: dict[str, Any] = {}
+        """What litellm does not know, by litellm's names: ``max_input_tokens``, ``max_output_tokens``,
+        ``input_cost_per_token``, ``output_cost_per_token``, ``cache_read_input_token_cost`` (US dollars)."""
+        llm_kwargs: dict[str, Any] = {}
+        """Keyword arguments for every call, such as ``api_key`` or ``extra_headers``."""
+        llm_call_kwargs: dict[str, Any] = {}
+        """More of them, which win over ``llm_kwargs``; ``extra_body`` is merged."""
+        timeout_sec: float = Field(default=600, gt=0)
+        """Seconds until a request without an answer counts as failed."""
+        max_attempts: int = Field(default=3, ge=1)
+        """Requests in all for one answer."""
+        collect_rollout_details: bool = False
+        """Ask for token ids (vLLM) and log-probabilities."""
+        session_id: str | None = None
+        """Sent along in the request's body, for servers that keep a session on one worker."""
+
+        @field_validator("llm_kwargs", "llm_call_kwargs")
+        @classmethod
+        def _leave_ours(cls, kwargs: dict[str, Any]) -> dict[str, Any]:
+            for name in sorted(OWNED.keys() & kwargs.keys()):
+                raise ValueError(f"{name!r} may not stand here: it is {OWNED[name]}")
+            return kwargs
+
+    def __init__(self, config: Config) -> None:
+        if not config.model:
+            raise ConfigError("llm 'litellm' needs a model, such as --model openai/gpt-5")
+        self.model_name = config.model
+        self.context_limit: int | None = config.model_info.get("max_input_tokens")
+        self.output_limit: int | None = config.model_info.get("max_output_tokens")
+        self.knows_price = "input_cost_per_token" in config.model_info
+        self._config = config
+        self._litellm: Any = None
+        self._arguments: dict[str, Any] = {}
+        self._refused: set[str] = set()  # optional fields that the provider does not take
+        self._replay: dict[str, dict[str, Any]] = {}  # what goes back with a reasoning text that is in the chat
+        self._warned_of_price = False
+        begin_import()
+
+    async def prepare(self) -> None:
+        """Wait for the import, look the model up; the core calls it before the first request.
+
+        Raises:
+            ConfigError: the extra is missing, or litellm does not know the model's provider.
+            LLMError: the provider's key is not set; the line names its variable.
+        """
+        if self._litellm is None:
+            await run_in_daemon_thread(self._look_up, "prepare litellm")
+
+    def _look_up(self) -> None:
+        litellm = begin_import().result()
+        facts = look_up(litellm, self._config)
+        self.context_limit, self.output_limit = facts.context_limit, facts.output_limit
+        self.knows_price = facts.knows_price
+        self._arguments = facts.arguments
+        self._litellm = litellm
+
+    async def call(self, request: LLMRequest) -> LLMResponse:
+        """Ask the model, at most ``max_attempts`` times.
+
+        Raises:
+            ConfigError: as :meth:`prepare`.
+            ContextLengthExceededError: the request is too long for the model.
+            LLMError: the provider failed for good.
+        """
+        await self.prepare()
+        import tenacity  # noqa: PLC0415 - it comes with the extra
+
+        backoff = tenacity.wait_exponential_jitter(initial=1, max=30)
+
+        def pause(state: tenacity.RetryCallState) -> float:
+            fault = state.outcome.exception() if state.outcome else None
+            asked = fault.pause_sec if isinstance(fault, TransientFault) else None
+            return backoff(state) if asked is None else asked
+
+        retrying = tenacity.AsyncRetrying(
+            sleep=anyio.sleep,
+            stop=tenacity.stop_after_attempt(self._config.max_attempts),
+            wait=pause,
+            retry=tenacity.retry_if_exception_type(TransientFault),
+            before=lambda state: request.on_attempt(state.attempt_number),
+            reraise=True,
+        )
+        try:
+            return await retrying(self._attempt, request)
+        except TransientFault as fault:
+            requests = f"{self._config.max_attempts} requests" if self._config.max_attempts > 1 else "1 request"
+            raise LLMError(f"{self.model_name}: {fault} (after {requests})") from None
+
+    def count_tokens(self, messages: list[Message]) -> int:
+        """An estimate from the texts' length: no tokenizer runs, nothing blocks."""
+        return estimate_tokens(messages)
+
+    # -- one request ---------------------------------------------------------------------------------------------------
+
+    async def _attempt(self, request: LLMRequest) -> LLMResponse:
+        try:
+            with anyio.fail_after(self._config.timeout_sec + _GRACE_SEC):
+                return await run_in_daemon_thread(lambda: self._ask(request), "litellm request")
+        except TimeoutError:
+            raise TransientFault("no answer within the time limit") from None
+
+    def _ask(self, request: LLMRequest) -> LLMResponse:
+        """Send one request; runs in a thread."""
+        arguments = self._arguments | call_arguments(
+            self._config, without=self._refused, max_output_tokens=request.max_output_tokens
+        )
+        messages = [
+            well_formed({**message, **self._replay.get(message.get("reasoning_content") or "", {})})
+            for message in request.messages
+        ]
+        try:
+            answer = self._litellm.completion(messages=messages, tools=request.tools, **arguments)
+            data: dict[str, Any] = answer.model_dump(warnings=False)
+        except Exception as error:  # noqa: BLE001 - litellm raises all sorts
+            # The cause may quote a key: it does not go along.
+            raise self._fault(error) from None
+        response = to_response(data)
+        if response is None:
+            raise TransientFault("the provider sent an answer without choices")
+        if response.reasoning_content:
+            self._remember(response.reasoning_content, replay_fields(data), request.messages)
+        if response.usage:
+            response.usage.cost_usd = self._cost(answer, response.usage)
+        return response
+
+    def _fault(self, error: Exception) -> TransientFault | LLMError:
+        fault = explain(error, lambda text: mask_secrets(text, self._config.model_dump()))
+        if isinstance(fault, TransientFault):
+            return fault
+        if not isinstance(fault, ContextLengthExceededError):
+            wanted = optional_fields(self._config) - self._refused
+            refused = {field for field in wanted if re.search(rf"\b(extra_body|{field})\b", str(fault))}
+            if refused:
+                logger.warning("%s does not take %s: asked without", self.model_name, ", ".join(sorted(refused)))
+                self._refused |= refused
+                return TransientFault(str(fault), pause_sec=0)
+        return type(fault)(f"{self.model_name}: {fault}")
+
+    def _remember(self, reasoning: str, fields: dict[str, Any], messages: list[Message]) -> None:
+        """Keep ``fields`` for when the reasoning comes back in the chat; forget what is in no chat any more."""
+        sent = {message.get("reasoning_content") for message in messages}
+        self._replay = {text: kept for text, kept in self._replay.items() if text in sent} | {reasoning: fields}
+
+    def _cost(self, answer: Any, usage: Usage) -> float | None:
+        cost = None
+        if self.knows_price:
+            with suppress(Exception):  # the price of an answer is not worth the answer
+                cost = price(self._litellm, self._config, answer, usage)
+        if cost is None and not self._warned_of_price:
+            self._warned_of_price = True
+            logger.warning("%s: the price is not known, the cost is not counted", self.model_name)
+        return cost
+
+
+@hookimpl
+def terminus_register_llms() -> list[type[LLM]]:
+    """Bring ``litellm``."""
+    return [LiteLLM]

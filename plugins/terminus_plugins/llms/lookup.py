@@ -1,0 +1,95 @@
+"""What is known of a model before it is asked: its provider, key, limits and price."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from terminus_core import ConfigError, LLMError
+
+if TYPE_CHECKING:
+    from terminus_core import Usage
+
+    from .litellm_llm import LiteLLM
+
+_KEY_ENDINGS = ("_API_KEY", "_API_TOKEN")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFacts:
+    """Facts of one configured model.
+
+    Attributes:
+        arguments: what a call needs beside the settings: the model as litellm wants it named, perhaps a key.
+        context_limit: tokens of the context window, ``None`` if unknown.
+        output_limit: tokens of one answer, ``None`` if unknown.
+        knows_price: whether the price of a token is known.
+    """
+
+    arguments: dict[str, Any]
+    context_limit: int | None
+    output_limit: int | None
+    knows_price: bool
+
+
+def look_up(litellm: Any, config: LiteLLM.Config) -> ModelFacts:
+    """Ask litellm; no request is sent, save that it may ask an Ollama server about its model. Blocks.
+
+    Raises:
+        ConfigError: no provider is known by the model's name.
+        LLMError: the provider's key is not set.
+    """
+    model = config.model or ""
+    try:
+        bare_name, provider, _, _ = litellm.get_llm_provider(model, api_base=config.api_base)
+    except Exception as error:
+        raise ConfigError(
+            f"model {model!r} names no provider that litellm knows: write PROVIDER/MODEL, such as openai/{model}"
+        ) from error
+    arguments = {"model": f"{provider}/responses/{bare_name}" if config.api == "responses" else model}
+    if not {"api_key", "azure_ad_token"} & {*config.llm_kwargs, *config.llm_call_kwargs}:
+        arguments |= _key_arguments(litellm, config)
+    known = _known(litellm, config) | config.model_info
+    return ModelFacts(
+        arguments=arguments,
+        context_limit=known.get("max_input_tokens") or known.get("max_tokens"),
+        output_limit=known.get("max_output_tokens"),
+        knows_price=known.get("input_cost_per_token") is not None,
+    )
+
+
+def price(litellm: Any, config: LiteLLM.Config, answer: Any, usage: Usage) -> float | None:
+    """US dollars of one answer, ``None`` if its tokens are not known.
+
+    Raises:
+        Exception: whatever litellm raises where it knows no price.
+    """
+    info, prompt, completion = config.model_info, usage.prompt_tokens, usage.completion_tokens
+    if "input_cost_per_token" not in info:
+        return float(litellm.completion_cost(completion_response=answer, model=config.model))
+    if prompt is None or completion is None:
+        return None
+    each, cached = info["input_cost_per_token"], usage.cache_tokens or 0
+    cached_cost = cached * info.get("cache_read_input_token_cost", each)
+    return float((prompt - cached) * each + cached_cost + completion * info.get("output_cost_per_token", 0))
+
+
+def _key_arguments(litellm: Any, config: LiteLLM.Config) -> dict[str, str]:
+    missing: list[str] = litellm.validate_environment(config.model)["missing_keys"]
+    # Providers that can do with other credentials (a role, a login) name more than a key here.
+    if not missing or not all(name.endswith(_KEY_ENDINGS) for name in missing):
+        return {}
+    if config.api_base:
+        return {"api_key": "none"}  # a server of the user's own; clients insist on some key
+    raise LLMError(f"{config.model}: {' or '.join(missing)} is not set")
+
+
+def _known(litellm: Any, config: LiteLLM.Config) -> dict[str, Any]:
+    """What litellm holds; a price of 0 that it made up for want of one is left out."""
+    try:
+        info = dict(litellm.get_model_info(config.model, api_base=config.api_base))
+    except Exception:  # noqa: BLE001 - an unknown model, in many classes
+        return {}
+    if not info.get("input_cost_per_token") and "input_cost_per_token" not in litellm.model_cost.get(info["key"], {}):
+        info["input_cost_per_token"] = None
+    return info

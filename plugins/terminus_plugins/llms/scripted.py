@@ -1,0 +1,163 @@
+"""The LLM ``scripted``: replies from a list, a JSON Lines file, or a finished run; no key, no network.
+
+One reply a line, an object with the fields of :class:`~terminus_core.LLMResponse`, all optional, or a bare text::
+
+    {"content": "…", "usage": {"prompt_tokens": 812, "completion_tokens": 40}, "finish_reason": "stop"}
+    {"error": "the provider is on fire"}
+    {"error": "context_length_exceeded"}
+
+An ``error`` line fails like a provider for good; ``context_length_exceeded`` (alone or as its first word) like one
+whose window is too small. A run's folder is replayed from the ``replies.jsonl`` in it.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from anyio.lowlevel import checkpoint
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, LLMResponse, Usage, hookimpl
+
+from .tokens import estimate_tokens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from terminus_core import LLMRequest, Message
+
+REPLIES_FILE = "replies.jsonl"
+_TOO_LONG = "context_length_exceeded"
+
+
+class _Usage(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    prompt_tokens: int | None = Field(default=None, ge=0)
+    completion_tokens: int | None = Field(default=None, ge=0)
+    cache_tokens: int | None = Field(default=None, ge=0)
+    cost_usd: float | None = Field(default=None, ge=0)
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+    content: str | None = ""
+    reasoning_content: str | None = None
+    model_name: str = ""
+    usage: _Usage | None = None
+    tool_calls: list[dict[str, Any]] | None = None
+    finish_reason: str | None = "stop"
+    prompt_token_ids: list[int] | None = None
+    completion_token_ids: list[int] | None = None
+    logprobs: list[float] | None = None
+    extra: dict[str, Any] = {}
+    error: str | None = None
+
+
+class ScriptedLLM(LLM):
+    """A model that says what it was told to say, reply by reply.
+
+    Args:
+        config: the settings of ``[llm.scripted]``, or just the replies: ``Agent(llm=ScriptedLLM(["…", "…"]))``.
+
+    Raises:
+        ConfigError: there are no replies, they cannot be read, or one is not a reply (the text says which).
+
+    Attributes:
+        knows_price: costs are those that the replies state.
+    """
+
+    name: ClassVar[str] = "scripted"
+
+    class Config(BaseModel):
+        """Settings."""
+
+        model_config = ConfigDict(extra="forbid")
+
+        replies: list[str | dict[str, Any]] | Path | None = None
+        """A JSON Lines file, a list of its lines' values, or a run's folder."""
+        model: str = "scripted"
+        """The name that answers carry unless they bring their own."""
+        context_limit: int | None = Field(default=None, gt=0)
+        """Tokens of the window that the run is to believe in."""
+        output_limit: int | None = Field(default=None, gt=0)
+        """Tokens that one answer may have, likewise."""
+
+    def __init__(self, config: Config | Iterable[str | dict[str, Any]]) -> None:
+        if not isinstance(config, ScriptedLLM.Config):
+            config = ScriptedLLM.Config(replies=list(config))
+        if config.replies is None:
+            raise ConfigError("llm 'scripted' needs replies: --set llm.scripted.replies=FILE")
+        self.model_name = config.model
+        self.context_limit = config.context_limit
+        self.output_limit = config.output_limit
+        self.knows_price = True
+        self._replies = list(_read(config.replies))
+        self._next = iter(self._replies)
+
+    async def call(self, request: LLMRequest) -> LLMResponse:
+        """The next reply.
+
+        Raises:
+            ContextLengthExceededError: the script says so.
+            LLMError: the script says so, or has no more replies.
+        """
+        request.on_attempt(1)
+        await checkpoint()
+        reply = next(self._next, None)
+        if reply is None:
+            raise LLMError(f"{self.model_name}: the script has no more than {len(self._replies)} replies")
+        if reply.error is not None:
+            kind = ContextLengthExceededError if reply.error.startswith(_TOO_LONG) else LLMError
+            raise kind(f"{self.model_name}: {reply.error}")
+        fields: dict[str, Any] = dict(reply)
+        del fields["error"]
+        fields["content"] = reply.content or ""
+        fields["model_name"] = reply.model_name or self.model_name
+        fields["usage"] = Usage(**dict(reply.usage)) if reply.usage else None
+        return LLMResponse(**fields)
+
+    def count_tokens(self, messages: list[Message]) -> int:
+        """An estimate from the texts' length."""
+        return estimate_tokens(messages)
+
+
+def _read(replies: list[str | dict[str, Any]] | Path) -> Iterator[_Reply]:
+    if isinstance(replies, list):
+        for number, value in enumerate(replies, 1):
+            yield _reply(value, f"reply {number}")
+        return
+    path = replies.expanduser()
+    path = path / REPLIES_FILE if path.is_dir() else path
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"llm 'scripted': {path} cannot be read: {error}") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            where = f"{path}:{number}"
+            try:
+                value = json.loads(line)
+            except ValueError as error:
+                raise ConfigError(f"{where}: not JSON: {error}") from error
+            yield _reply(value, where)
+
+
+def _reply(value: Any, where: str) -> _Reply:
+    if isinstance(value, str):
+        return _Reply(content=value)
+    try:
+        return _Reply.model_validate(value)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ConfigError(f"{where}: not a reply: {f'{place}: ' if place else ''}{first['msg']}") from error
+
+
+@hookimpl
+def terminus_register_llms() -> list[type[LLM]]:
+    """Bring ``scripted``."""
+    return [ScriptedLLM]
