@@ -100,18 +100,27 @@ __all__ = [
     "hookspec",
 ]
 
-# From light to heavy: the first module that has a name is its home.
-_HOMES = ("errors", "hookspecs", "chat", "interfaces", "trajectory", "config", "plugins", "run", "agent")
+# Modules from light to heavy, with what they are the home of beside the interfaces.
+_HOMES = {
+    "errors": "RunLimitReached",
+    "hookspecs": "hookimpl hookspec",
+    "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
+    "config": "Settings",
+    "trajectory": "Step Trajectory",
+    "plugins": "PluginManager",
+    "run": "Run RunResult",
+    "agent": "Agent",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in __all__:
-        for home in _HOMES:
-            module = import_module(f"{__name__}.{home}")
-            if hasattr(module, name):
-                value = globals()[name] = getattr(module, name)
-                return value
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = next((home for home, names in _HOMES.items() if name in names.split()), "interfaces")
+    if name.endswith("Error"):
+        home = "errors"
+    value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)
+    return value
 
 
 def __dir__() -> list[str]:

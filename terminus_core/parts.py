@@ -91,10 +91,9 @@ class Parts:
         self._check_names()
 
     def _check_names(self) -> None:
-        for role in ROLES.keys() - _MANY.keys() - self._instances.keys():
-            self.plugins.config(role, getattr(self.settings.agent, role), self.settings)
-        for role in _MANY:
-            for each in self._chosen[role]:
+        for role in ROLES:
+            one = [] if role in self._instances else [getattr(self.settings.agent, role, None)]
+            for each in self._chosen.get(role, one):
                 if isinstance(each, str):
                     self.plugins.config(role, each.removeprefix("no:"), self.settings)
 

@@ -1,0 +1,97 @@
+"""Arrows point one way, and heavy things are loaded when they are used."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import terminus_core
+import terminus_plugins
+
+CORE = Path(terminus_core.__file__).parent
+ORDER = [
+    "errors",
+    "hookspecs",
+    "chat",
+    "trajectory",
+    "interfaces",
+    "observation",
+    "records",
+    "config",
+    "dispatch",
+    "plugins",
+    "run",
+    "runfile",
+    "parts",
+    "agent",
+]
+"""A module imports only from those before it."""
+
+
+def imports(path):
+    """Modules that a file imports when it runs; type-only imports are exempt."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typed = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typed:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+
+
+@pytest.mark.parametrize("module", ORDER)
+def test_a_core_module_imports_only_what_stands_before_it(module):
+    before = ORDER[: ORDER.index(module)]
+    for name in imports(CORE / f"{module}.py"):
+        home = name.removeprefix("terminus_core.").split(".")[0]
+        if name.startswith("terminus_core.") and home in ORDER:
+            assert home in before, f"{module} imports {name}"
+
+
+def test_every_core_module_has_its_place():
+    assert {path.stem for path in CORE.glob("*.py")} - {"__init__", "__main__"} == set(ORDER)
+
+
+def test_the_core_knows_no_plugin():
+    for path in CORE.rglob("*.py"):
+        assert not [name for name in imports(path) if name.startswith("terminus_plugins")], path
+
+
+def test_only_the_plugin_manager_calls_pluggy():
+    users = {path.name for path in CORE.glob("*.py") if "pluggy" in set(imports(path))}
+    assert users == {"hookspecs.py", "dispatch.py", "plugins.py"}
+    assert not [path for path in CORE.rglob("*.py") if ".hook." in path.read_text() and path.name != "plugins.py"]
+
+
+def test_plugins_import_public_names_only():
+    for path in Path(terminus_plugins.__path__[0]).rglob("*.py"):
+        for name in imports(path):
+            if name.startswith("terminus_core."):
+                assert name.count(".") == 1, f"{path} imports {name}"
+                assert name.split(".")[1] in [*terminus_core.__all__, "trajectory"], f"{path} imports {name}"
+
+
+def test_finding_plugins_loads_no_heavy_library():
+    code = (
+        "import sys; from terminus_core import PluginManager; PluginManager();"
+        "print(*{'litellm', 'paramiko', 'rich', 'click', 'openai', 'tenacity'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_public_names_are_there():
+    for name in terminus_core.__all__:
+        assert getattr(terminus_core, name) is not None
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'"):
+        _ = terminus_core.Nothing

@@ -1,0 +1,192 @@
+"""Finding, refusing and blaming plugins."""
+
+import sys
+import types
+
+import pytest
+
+from terminus_core import Agent, ConfigError, PluginError, PluginManager, Settings, hookimpl
+
+MINIMAL = """
+from terminus_core import hookimpl, CompletionPolicy, Completion
+class Mine(CompletionPolicy):
+    name = "{name}"
+    async def decide(self, run, turn):
+        return Completion(turn.observation, done=True)
+@hookimpl
+def terminus_register_completion_policies():
+    return [Mine]
+"""
+
+
+@pytest.fixture
+def distribution(tmp_path, monkeypatch):
+    """Install a distribution with entry points into a folder on the path: `distribution(name, {entry: source})`."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(str(site))
+    before = set(sys.modules)
+
+    def install(name, modules, version="1.2.3"):
+        info = site / f"{name.replace('-', '_')}-{version}.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+        lines = ["[terminus_core]"]
+        for entry, source in modules.items():
+            module = f"{name.replace('-', '_')}_{entry}"
+            (site / f"{module}.py").write_text(source)
+            lines.append(f"{entry} = {module}")
+        (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
+
+    yield install
+    for name in set(sys.modules) - before:
+        del sys.modules[name]
+
+
+def info(manager, name):
+    (found,) = [each for each in manager.infos if each.name == name]
+    return found
+
+
+def test_the_defaults_are_found_through_entry_points():
+    manager = PluginManager()
+    assert "two_step" in manager.parts("completion")
+    assert info(manager, "two_step").distribution == "terminus-agent"
+    assert info(manager, "two_step").parts == {"completion": ["two_step"]}
+
+
+@pytest.mark.parametrize(
+    "broken", ["raise ImportError('no luck')", "import module_that_is_not_there"], ids=["pl-01", "pl-02"]
+)
+def test_a_broken_plugin_stops_nobody(distribution, broken, caplog):
+    distribution("three-dist", {"good_a": MINIMAL.format(name="a"), "bad": broken, "good_b": MINIMAL.format(name="b")})
+    manager = PluginManager()
+    assert {"a", "b"} <= set(manager.parts("completion"))
+    assert info(manager, "bad").status == "failed"
+    (line,) = [record.message for record in caplog.records if "'bad'" in record.message]
+    assert "three-dist 1.2.3" in line
+    assert ("no luck" in line) or ("module_that_is_not_there" in line)
+
+
+def test_strict_makes_a_broken_plugin_an_error(distribution):
+    distribution("one-dist", {"bad": "1 / 0"})
+    with pytest.raises(PluginError, match=r"plugin 'bad' \(one-dist 1\.2\.3\) cannot be used: ZeroDivisionError"):
+        PluginManager(strict=True)
+
+
+def test_a_broken_plugin_is_named_when_its_part_is_asked_for(distribution):
+    distribution("one-dist", {"bad": "1 / 0"})
+    with pytest.raises(ConfigError, match=r"unknown completion 'mine'.*'bad'.*ZeroDivisionError"):
+        PluginManager().find("completion", "mine")
+
+
+def test_blocking_comes_before_the_import(distribution):
+    distribution("one-dist", {"bad": "raise SystemExit('imported')"})
+    manager = PluginManager(["no:bad"])
+    assert info(manager, "bad").status == "blocked"
+
+
+def test_blocking_what_is_not_there_names_the_nearest():
+    with pytest.raises(ConfigError, match="did you mean 'two_step'"):
+        PluginManager(["no:two_stepp"])
+
+
+def test_a_file_is_a_plugin(tmp_path):
+    file = tmp_path / "my_first.py"
+    file.write_text(MINIMAL.format(name="first"))
+    manager = PluginManager([str(file)])
+    assert "first" in manager.parts("completion")
+    assert info(manager, "my_first").status == "loaded"
+
+
+@pytest.mark.parametrize("named", ["/nowhere/plugin.py", "module_that_is_not_there"])
+def test_a_plugin_asked_for_by_name_must_load(named):
+    with pytest.raises(PluginError, match="cannot be used"):
+        PluginManager([named])
+
+
+def test_one_name_twice_is_an_error_that_names_both_pl_06(distribution):
+    distribution("first-dist", {"one": MINIMAL.format(name="same")})
+    distribution("second-dist", {"two": MINIMAL.format(name="same")})
+    manager = PluginManager()
+    with pytest.raises(PluginError, match=r"completion named 'same'.*first-dist 1\.2\.3.*second-dist 1\.2\.3"):
+        manager.check(Settings())
+    with pytest.raises(PluginError, match="named 'same'"):
+        Agent()
+
+
+def plugin(**functions):
+    module = types.ModuleType("a_plugin")
+    for name, function in functions.items():
+        setattr(module, name, function)
+    return module
+
+
+@hookimpl
+def misspelt():
+    return []
+
+
+@hookimpl
+async def terminus_run_started(run):
+    pass
+
+
+@hookimpl(wrapper=True)
+def terminus_step_recorded(run, step):
+    return (yield)
+
+
+@hookimpl
+def terminus_command_sent(run, command, shell):
+    pass
+
+
+@hookimpl(specname="terminus_run_finished")
+async def hidden(run):
+    pass
+
+
+def terminus_record_marker(run, marker):
+    pass
+
+
+@pytest.mark.parametrize(
+    ("functions", "line"),
+    [
+        ({"terminus_register_parser": misspelt}, "unknown hook 'terminus_register_parser'; did you mean"),
+        ({"terminus_run_started": terminus_run_started}, "`async def` would never be awaited"),
+        ({"terminus_step_recorded": terminus_step_recorded}, "a hook wrapper is not possible"),
+        ({"terminus_command_sent": terminus_command_sent}, "terminus_command_sent takes no argument 'shell'"),
+        ({"x": hidden}, "terminus_run_finished: `async def`"),
+        ({"terminus_record_marker": terminus_record_marker}, "has no @hookimpl"),
+        ({"terminus_register_gates": hookimpl(lambda: 5)}, "returns int; a list of classes would be right"),
+        ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
+        ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
+    ],
+    ids=["misspelt", "async", "wrapper", "pl-03", "async-specname", "no-decorator", "no-list", "no-class", "raises"],
+)
+def test_hook_rules_are_kept_at_registration(functions, line):
+    for function in functions.values():
+        if getattr(function, "__name__", "") == "<lambda>":
+            function.__name__ = next(iter(functions))
+    with pytest.raises(PluginError) as caught:
+        PluginManager([plugin(**functions)])
+    assert line in str(caught.value)
+    assert "a_plugin" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_fewer_arguments_are_fine():
+    @hookimpl
+    def terminus_command_sent(command):
+        pass
+
+    manager = PluginManager([plugin(terminus_command_sent=terminus_command_sent)])
+    assert info(manager, "a_plugin").hooks == ["terminus_command_sent"]
+
+
+def test_a_foreign_distribution_of_this_name_is_refused(distribution):
+    distribution("terminus-core", {})
+    with pytest.raises(ConfigError, match=r"terminus-core 1\.2\.3 is somebody else's program"):
+        PluginManager()
