@@ -1,0 +1,231 @@
+"""Environment ``local``: commands run on this machine, in the folder that the program was started in."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import shutil
+import signal
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from pathlib import Path
+from subprocess import DEVNULL, PIPE
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import anyio
+from anyio import to_thread
+
+from terminus_core import Environment, EnvironmentFailedError, EnvironmentProcess, ExecResult, hookimpl
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Mapping
+
+    from anyio.abc import ByteReceiveStream, Process
+
+STDERR_TAIL_BYTES = 4096
+GRACE_SEC = 1.0
+"""How long a process may take to end by itself, and pipes held by its background children may stay open."""
+BIG_OUTPUT_BYTES = 500_000
+"""From here on decoding leaves the event loop's thread."""
+
+
+class LocalProcess(EnvironmentProcess):
+    """A process of this machine as a byte stream."""
+
+    def __init__(self, process: Process) -> None:
+        self._process = process
+        self._stderr = b""
+
+    @property
+    def return_code(self) -> int | None:  # type: ignore[override]  # read-only here: the process decides
+        """Exit status, negative for a signal, ``None`` while it runs."""
+        return self._process.returncode
+
+    @property
+    def stderr_tail(self) -> str:  # type: ignore[override]  # read-only here
+        """The last kilobytes of stderr."""
+        return self._stderr.decode(errors="replace").strip()
+
+    async def receive(self, max_bytes: int = 65536) -> bytes:
+        """Read stdout."""
+        assert self._process.stdout is not None  # noqa: S101 - opened with a pipe
+        return await self._process.stdout.receive(max_bytes)
+
+    async def send(self, item: bytes) -> None:
+        """Write to stdin."""
+        assert self._process.stdin is not None  # noqa: S101 - opened with a pipe
+        try:
+            await self._process.stdin.send(item)
+        except (ConnectionError, BrokenPipeError) as error:
+            raise anyio.BrokenResourceError from error
+
+    async def send_eof(self) -> None:
+        """Close stdin."""
+        assert self._process.stdin is not None  # noqa: S101 - opened with a pipe
+        await self._process.stdin.aclose()
+
+    async def aclose(self) -> None:
+        """End the process and whatever it started in its process group; at most :data:`GRACE_SEC` politely."""
+        with anyio.CancelScope(shield=True):
+            with suppress(anyio.BrokenResourceError, OSError):
+                await self.send_eof()
+            for number, limit in ((signal.SIGTERM, GRACE_SEC), (signal.SIGKILL, 10 * GRACE_SEC)):
+                _signal_group(self._process, number)
+                with anyio.move_on_after(limit):
+                    await self._process.wait()
+                    break
+
+    async def drain_stderr(self) -> None:
+        """Read stderr to its end, keeping the tail."""
+        assert self._process.stderr is not None  # noqa: S101 - opened with a pipe
+        with suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+            async for chunk in self._process.stderr:
+                self._stderr = (self._stderr + chunk)[-STDERR_TAIL_BYTES:]
+
+
+class LocalEnvironment(Environment):
+    """This machine. Commands start in the program's own working folder, with the program's own variables."""
+
+    name: ClassVar[str] = "local"
+
+    def __init__(self) -> None:
+        self._folder = Path.cwd()
+
+    async def exec(  # noqa: PLR0913 - the interface
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+        timeout_sec: float | None = None,
+    ) -> ExecResult:
+        """Run a shell command to its end; children that it left in the background are not waited for."""
+        process = await self._start(command, cwd, env, user, stdin=DEVNULL)
+        assert process.stdout is not None  # noqa: S101 - opened with pipes
+        assert process.stderr is not None  # noqa: S101
+        outputs = bytearray(), bytearray()
+        try:
+            with anyio.fail_after(timeout_sec):
+                async with anyio.create_task_group() as group:
+                    group.start_soon(_read_all, process.stdout, outputs[0])
+                    group.start_soon(_read_all, process.stderr, outputs[1])
+                    await process.wait()
+                    group.cancel_scope.deadline = anyio.current_time() + GRACE_SEC
+        except BaseException:
+            _signal_group(process, signal.SIGKILL)
+            raise
+        finally:
+            with anyio.CancelScope(shield=True):
+                await process.aclose()
+        return ExecResult(await _decode(outputs[0]), await _decode(outputs[1]), process.returncode)
+
+    @asynccontextmanager
+    async def open_process(
+        self,
+        command: str,
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        user: str | None = None,
+    ) -> AsyncIterator[EnvironmentProcess]:
+        """Start a shell command and talk to it."""
+        process = await self._start(command, cwd, env, user, stdin=PIPE)
+        stream = LocalProcess(process)
+        # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
+        error: BaseException | None = None
+        async with anyio.create_task_group() as group:
+            try:
+                group.start_soon(stream.drain_stderr)
+                yield stream
+            except BaseException as raised:  # noqa: BLE001 - raised again below
+                error = raised
+            finally:
+                await stream.aclose()
+                group.cancel_scope.cancel()
+        with anyio.CancelScope(shield=True):
+            await process.aclose()
+        if error is not None:
+            raise error
+
+    async def upload_file(self, source: Path, target: str) -> None:
+        """Copy a file with its permissions."""
+        await to_thread.run_sync(_upload, source, self._folder / target)
+
+    async def download_file(self, source: str, target: Path) -> None:
+        """Copy a file with its permissions."""
+        await to_thread.run_sync(shutil.copy, self._folder / source, target)
+
+    async def _start(
+        self, command: str, cwd: str | None, env: Mapping[str, str] | None, user: str | None, *, stdin: int
+    ) -> Process:
+        folder = self._folder / cwd if cwd else self._folder
+        variables = {**os.environ}
+        identity: dict[str, Any] = {}
+        if user is not None:
+            identity, own = await to_thread.run_sync(_identity, user)
+            variables |= own
+        start = partial(
+            anyio.open_process,
+            ["/bin/sh", "-c", command],
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=PIPE,
+            cwd=folder,
+            env=variables | dict(env or {}),
+            start_new_session=True,
+        )
+        try:
+            return await start(**identity)
+        except (OSError, ValueError) as error:
+            raise EnvironmentFailedError(f"cannot start a command in {str(folder)!r}: {error}") from error
+
+
+def _identity(user: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """What makes a process run as ``user``: arguments for the start, and variables."""
+    try:
+        entry = pwd.getpwnam(user)
+    except KeyError:
+        raise EnvironmentFailedError(f"there is no user {user!r} on this machine") from None
+    own = {"HOME": entry.pw_dir, "USER": user, "LOGNAME": user, "SHELL": entry.pw_shell}
+    if entry.pw_uid == os.geteuid():
+        return {}, own
+    if os.geteuid() != 0:
+        raise EnvironmentFailedError(
+            f"only root can run commands as user {user!r} here: start the program as {user!r} or as root"
+        )
+    groups = os.getgrouplist(user, entry.pw_gid)
+    return {"user": entry.pw_uid, "group": entry.pw_gid, "extra_groups": groups}, own
+
+
+def _signal_group(process: Process, number: signal.Signals) -> None:
+    """Signal the process and all it started, unless it has been reaped already."""
+    if process.returncode is None:
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, number)
+
+
+async def _read_all(stream: ByteReceiveStream, into: bytearray) -> None:
+    async for chunk in stream:
+        into += chunk
+
+
+async def _decode(data: bytearray) -> str:
+    if len(data) < BIG_OUTPUT_BYTES:
+        return data.decode(errors="replace")
+    return await to_thread.run_sync(partial(data.decode, errors="replace"))
+
+
+def _upload(source: Path, target: Path) -> None:
+    with source.open("rb"):  # an unreadable source is an OSError, all that follows is the target's fault
+        pass
+    try:
+        shutil.copy(source, target)
+    except OSError as error:
+        raise EnvironmentFailedError(f"cannot write {str(target)!r}: {error.strerror or error}") from error
+
+
+@hookimpl
+def terminus_register_environments() -> list[type[Environment]]:
+    """The environment of this module."""
+    return [LocalEnvironment]

@@ -1,0 +1,59 @@
+"""Telling listeners what happens in the terminal."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, Literal
+
+from terminus_core import SessionEvent
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+logger = logging.getLogger(__name__)
+
+SCREEN_STATE = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{alternate_on} #{cursor_flag}"
+"""tmux format that :func:`draw` reads."""
+
+
+class Listeners:
+    """Those who listen to one session."""
+
+    def __init__(self) -> None:
+        self._listeners: dict[object, Callable[[SessionEvent], None]] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._listeners)
+
+    def add(self, key: object, listener: Callable[[SessionEvent], None]) -> None:
+        """Tell ``listener`` everything from now on."""
+        self._listeners[key] = listener
+
+    def remove(self, key: object) -> None:
+        """Tell it nothing more."""
+        self._listeners.pop(key, None)
+
+    def tell(
+        self, kind: Literal["output", "input", "resize", "gap", "screen"], data: bytes | tuple[int, int] | str
+    ) -> None:
+        """Tell all of them. One that raises is logged and not told again: the terminal goes on."""
+        if not self._listeners:
+            return
+        event = SessionEvent(time.monotonic(), kind, data)
+        for key, listener in list(self._listeners.items()):
+            try:
+                listener(event)
+            except Exception:
+                logger.exception("A listener of the terminal session failed and was removed")
+                self.remove(key)
+
+
+def draw(state: bytes, rows: Sequence[bytes]) -> tuple[tuple[int, int], bytes]:
+    """The size of a terminal and bytes that draw its screen, from :data:`SCREEN_STATE` and ``capture-pane -e``."""
+    width, height, x, y, alternate, cursor = map(int, state.split())
+    parts = [b"\x1b[?1049h" if alternate else b"", b"\x1b[0m\x1b[H\x1b[2J", b"\r\n".join(rows)]
+    parts.append(b"\x1b[0m\x1b[%d;%dH" % (y + 1, x + 1))
+    if not cursor:
+        parts.append(b"\x1b[?25l")
+    return (width, height), b"".join(parts)

@@ -1,0 +1,98 @@
+"""What the shell says about itself: marks (OSC 133) that its prompt writes among the output. No input or output here.
+
+``D``: a command has ended; ``B``: the prompt is drawn; ``C``: a command begins; ``X``: the shell itself has ended. Each
+names its shell, so that nested shells are told apart. Any program can write such marks: they are a hint about time,
+never about success.
+"""
+
+from __future__ import annotations
+
+import re
+
+_MARK = re.compile(rb"\x1b\]133;([BCDX]);([^\x07\x1b]*)\x07")
+_CLEARS = re.compile(rb"\x1b(?:c|\[3J)")
+_LONGEST = 96
+"""No mark or sequence of interest is longer; an unfinished one at the end of a piece is kept up to here."""
+
+# bash runs this before each prompt, and keeps ``$?``. The mark B is added to whatever prompt the user has.
+PROMPT_COMMAND = (
+    r"""printf '\033]133;D;%s;%s\007' "$?" "$$"; """
+    r"""case $PS1 in *'133;B;'*) ;; *) PS1="$PS1"'\[\e]133;B;\j;$$\a\]' ;; esac"""
+)
+PS0 = r"\e]133;C;$$\a"
+
+
+class PromptState:
+    """Follows the marks of one shell.
+
+    Attributes:
+        idle: the shell shows its prompt: D, then B, and nothing sent since.
+        prompts: prompts shown since the last :meth:`sent`.
+        jobs: the shell's background and stopped jobs at the last prompt.
+        shell: the process id of the shell that the marks belong to, ``None`` before its first prompt.
+        end_status: exit status in the end mark; ``None`` as long as the shell lives.
+        cleared: how often the history was wiped.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+        self._tail = b""
+        self.cleared = 0
+        self.restart(token)
+
+    def restart(self, token: str) -> None:
+        """A new shell, whose end mark carries ``token``."""
+        self._token = token.encode()
+        self._done = False
+        self.idle = False
+        self.prompts = 0
+        self.jobs = 0
+        self.shell: bytes | None = None
+        self.end_status: int | None = None
+
+    def sent(self) -> None:
+        """Something was typed: what was known about the prompt is no longer."""
+        self.idle = False
+        self._done = False
+        self.prompts = 0
+
+    @property
+    def wants(self) -> bool:
+        """Whether a mark may be cut at the end of what has been fed."""
+        return bool(self._tail)
+
+    def feed(self, data: bytes) -> bool:
+        """Take output as the program wrote it; ``True`` if a mark was in it."""
+        if self._tail:
+            data, self._tail = self._tail + data, b""
+        start = data.rfind(b"\x1b")
+        if start >= 0 and len(data) - start < _LONGEST and _unfinished(data[start:]):
+            data, self._tail = data[:start], data[start:]
+        self.cleared += len(_CLEARS.findall(data))
+        marks = _MARK.findall(data)
+        for kind, text in marks:
+            self._take(kind, text.split(b";"))
+        return bool(marks)
+
+    def _take(self, kind: bytes, values: list[bytes]) -> None:
+        if kind == b"X" and values[0] == self._token:
+            self.idle = False
+            self.end_status = int(values[-1]) if values[-1].isdigit() else 0
+        elif kind == b"D" and len(values) > 1:
+            self.shell = self.shell or values[1]
+            self._done = values[1] == self.shell
+            self.idle = False
+        elif kind == b"C" and values[0] == self.shell:
+            self._done = self.idle = False
+        elif kind == b"B" and self._done and len(values) > 1 and values[1] == self.shell:
+            self._done = False
+            self.idle = True
+            self.prompts += 1
+            self.jobs = int(values[0]) if values[0].isdigit() else 0
+
+
+def _unfinished(text: bytes) -> bool:
+    """Whether ``text``, which begins with ESC, may be the beginning of something that we look for."""
+    if len(text) < len(b"\x1b]133;"):
+        return b"\x1b]133;".startswith(text) or b"\x1b[3J".startswith(text)
+    return text.startswith(b"\x1b]133;") and b"\x07" not in text

@@ -1,0 +1,157 @@
+"""The shell command lines that find tmux, start it, and take it away again. No input or output here."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from terminus_plugins.tmux.prompt import PROMPT_COMMAND, PS0
+from terminus_plugins.tmux.protocol import quote
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+BASE = "/tmp/terminus-$(id -u)"  # noqa: S108 - made with mode 0700 and checked; a socket's path must be short
+KEEPERS = frozenset({"sleep", "env"})
+"""What tmux calls the pane's program when only the keeper is left (``env``: its own first word, when the terminal
+belongs to a process group that is gone)."""
+
+_ELSEWHERE = (
+    '"$HOME/.local/bin/tmux" /usr/local/bin/tmux /opt/homebrew/bin/tmux /home/linuxbrew/.linuxbrew/bin/tmux '
+    "/opt/local/bin/tmux /snap/bin/tmux"
+)
+_PREPARE = """\
+umask 077
+set -- {tmux}
+tmux=
+for name in "$@"; do tmux=$(command -v "$name" 2>/dev/null) && break; done
+if [ -z "$tmux" ]; then
+  echo "path $PATH"
+  echo "login $("${{SHELL:-/bin/sh}}" -lc 'command -v tmux' </dev/null 2>/dev/null | tail -n 1)"
+  exit 10
+fi
+base={base}
+mkdir -p -m 700 "$base" && [ -O "$base" ] && [ ! -L "$base" ] && chmod 700 "$base" || {{ echo "base $base"; exit 11; }}
+now=$(date +%s)
+for old in $(ls -tr "$base" | head -n {most}); do
+  echo "old $old $(cat "$base/$old/owner" 2>/dev/null)"
+done
+mkdir "$base/{name}" && printf '%s %s\\n' "$now" {owner} >"$base/{name}/owner" || {{ echo "base $base"; exit 11; }}
+echo "tmux $tmux"
+echo "folder $base/{name}"
+echo "now $now"
+"""
+MISSING = 10
+NO_FOLDER = 11
+
+# The end of the shell is told in-band, with its status, and to tmux; then the keeper holds the pane, so that the last
+# screen stays readable. Single quotes of sh are not needed inside: it is passed as one quoted argument.
+_KEEPER = """\
+unset TMOUT
+case "${{LC_ALL:-${{LC_CTYPE:-$LANG}}}}" in
+  *[Uu][Tt][Ff]*8*) ;;
+  *) if [ -n "$LC_ALL" ]; then export LANG="$LC_ALL"; unset LC_ALL; fi; export LC_CTYPE=C.UTF-8 ;;
+esac
+trap : INT QUIT
+PROMPT_COMMAND={prompt_command} PS0={ps0} sh -c {shell}
+status=$?
+trap "" INT QUIT
+{tmux} set-option -p -t "$TMUX_PANE" @ended "$status" 2>/dev/null
+printf "\\033]133;X;%s;%s\\007" {token} "$status"
+exec sleep 2147483647"""
+DEFAULT_SHELL = "if command -v bash >/dev/null 2>&1; then exec bash --login; else exec sh -l; fi"
+
+
+def session_name(session_id: str) -> str:
+    """A name that tmux keeps as it is; sessions have a server each, so that equal names never meet."""
+    return re.sub(r"[^A-Za-z0-9_]+", "_", session_id)[:48].strip("_") or "session"
+
+
+def prepare(tmux: str, name: str, owner: str, most: int) -> str:
+    """Find tmux, make the private folder ``name``, list up to ``most`` of the oldest other folders."""
+    wanted = shlex.quote(tmux) if tmux else f"tmux {_ELSEWHERE}"
+    return _PREPARE.format(tmux=wanted, base=BASE, name=name, owner=shlex.quote(owner), most=most)
+
+
+@dataclass(slots=True, frozen=True)
+class Place:
+    """Where one tmux server lives.
+
+    Attributes:
+        tmux: path of tmux.
+        folder: private folder, holds the socket.
+        name: of the session.
+    """
+
+    tmux: str
+    folder: str
+    name: str
+
+    @property
+    def client(self) -> str:
+        """How to call tmux with its socket, as a shell command line to go on from."""
+        return f"{shlex.quote(self.tmux)} -u -S {shlex.quote(self.folder + '/socket')}"
+
+    @property
+    def attach_command(self) -> str:
+        """What a person types to watch without disturbing."""
+        return f"{self.client} attach-session -r -t ={self.name}"
+
+    def attach(self) -> str:
+        """Command line of a control-mode client on the living session."""
+        return f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t ={self.name}"
+
+    def start(self, argv: Sequence[str], *, width: int, height: int, history_limit: int) -> str:
+        """Command line of a control-mode client that makes server and session.
+
+        history-limit counts only for windows made after it; window-size before the first window crashes tmux 3.3a.
+        """
+        lists = (
+            "start-server",
+            f"set-option -g history-limit {history_limit}",
+            "set-option -g status off",
+            "set-option -gw automatic-rename off",
+            "set-option -s set-clipboard off",
+            f"new-session -x {width} -y {height} -s {self.name} {shlex.join(argv)}",
+            "set-option -g window-size manual",
+            f"resize-window -t ={self.name}: -x {width} -y {height}",
+        )
+        return f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null -C " + " \\; ".join(lists)
+
+    def remove(self, server: str) -> str:
+        """End the server, one that does not listen too, and take its folder away."""
+        folder = shlex.quote(self.folder)
+        kill = f"[ -S {folder}/socket ] && kill -9 {server} 2>/dev/null; " if server else ""
+        return f"{kill}rm -rf {folder}"
+
+
+def pane_argv(place: Place, shell: str, token: str) -> list[str]:
+    """The pane's program: the shell, its end mark, the keeper.
+
+    Several arguments are run by tmux as they are; one would go through the user's own shell.
+    """
+    script = _KEEPER.format(
+        prompt_command=shlex.quote(PROMPT_COMMAND),
+        ps0=shlex.quote(PS0),
+        shell=shlex.quote(shell or DEFAULT_SHELL),
+        tmux=shlex.quote(place.tmux),
+        token=token,
+    )
+    return ["env", "sh", "-c", script]
+
+
+def sweep(tmux: str, folders: Sequence[str]) -> str:
+    """End the servers in ``folders`` to which nobody is connected, and take the folders away."""
+    lines = [
+        f'[ -n "$({client} list-clients 2>/dev/null)" ] || {{ {client} kill-server 2>/dev/null; rm -rf {folder}; }}'
+        for folder in map(shlex.quote, folders)
+        for client in [f"{shlex.quote(tmux)} -S {folder}/socket"]
+    ]
+    return "\n".join(lines)
+
+
+def respawn(pane: str, argv: Sequence[str]) -> str:
+    """A tmux command: a new program in the pane, whatever runs there."""
+    return f"respawn-pane -k -t {pane} {' '.join(quote(word) for word in argv)}"
