@@ -10,10 +10,13 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from copy import deepcopy
 from dataclasses import dataclass
+from datetime import date, time
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -115,10 +118,14 @@ class Settings(BaseModel):
 
 @dataclass(slots=True)
 class LoadedSettings:
-    """Settings with the origin of each value that is not a default (``file``, ``environment``, ``command line``)."""
+    """Settings, and where each value that is not a default comes from."""
 
     settings: Settings
     origins: dict[str, str]
+
+    def origin(self, key: str) -> str:
+        """Where a setting's value comes from: ``default``, a file, an environment variable, ``command line``."""
+        return origin_of(key, self.origins) or "default"
 
 
 def default_config_file() -> Path:
@@ -132,6 +139,7 @@ def load_settings(
     *,
     environ: Mapping[str, str] | None = None,
     overrides: Iterable[tuple[str, Any]] = (),
+    defaults: Iterable[tuple[str, Any]] = (),
 ) -> LoadedSettings:
     """Read all layers.
 
@@ -139,35 +147,87 @@ def load_settings(
         config_file: a TOML file that must exist; ``None`` reads the default one if it is there.
         environ: environment variables, by default the process's own; ``TERMINUS_AGENT__MODEL`` sets ``agent.model``.
         overrides: dotted keys with values, the strongest layer (the command line).
+        defaults: dotted keys with values that take the place of the built-in defaults.
 
     Raises:
         ConfigError: a file cannot be read, or a setting is unknown or wrong.
     """
-    data: dict[str, Any] = {}
-    origins: dict[str, str] = {}
+    layers = _Layers()
+    for key, value in defaults:
+        layers.put(tuple(key.split(".")), value, "default")
     path = config_file or default_config_file()
     if config_file is not None or path.is_file():
-        for key, value in _leaves(_read_toml(path)):
-            _put(data, origins, key, value, str(path))
+        for table, value in _read_toml(path).items():
+            layers.put((table,), value, str(path))
     for name, text in sorted((os.environ if environ is None else environ).items()):
         if name.startswith(ENV_PREFIX) and "__" in name:
-            key = name.removeprefix(ENV_PREFIX).lower().replace("__", ".")
-            _put(data, origins, key, read_value(text), f"environment variable {name}")
+            keys = tuple(name.removeprefix(ENV_PREFIX).lower().split("__"))
+            layers.put(keys, read_value(text, keys), f"environment variable {name}")
     for key, value in overrides:
-        _put(data, origins, key, value, "command line")
-    return LoadedSettings(Settings.check(data, origins), origins)
+        layers.put(tuple(key.split(".")), value, "command line")
+    return LoadedSettings(Settings.check(layers.data, layers.origins), layers.origins)
 
 
-def read_value(text: str) -> Any:
-    """A value as written on the command line: JSON, else TOML, else the text itself."""
+def read_value(text: str, keys: Sequence[str] = ()) -> Any:
+    """A value as written on the command line: JSON, else TOML, else the text itself.
+
+    Args:
+        text: what was written.
+        keys: the setting that it is for: an ``[agent]`` key that wants a text keeps ``12e4`` as it is.
+    """
+    value: Any = text
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_constant=_no_constant)
     except (ValueError, RecursionError):
-        pass
-    try:
-        return tomllib.loads(f"value = {text}")["value"] if "\n" not in text else text
-    except (ValueError, RecursionError):
+        if "\n" not in text:
+            with suppress(ValueError, RecursionError):
+                value = tomllib.loads(f"value = {text}")["value"]
+    field = AgentSettings.model_fields.get(keys[1]) if len(keys) == _AGENT_DEPTH and keys[0] == "agent" else None
+    is_text = field is not None and field.annotation in (str, str | None)
+    if isinstance(value, date | time) or (is_text and not isinstance(value, str | None)):
         return text
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+_AGENT_DEPTH, _PART_DEPTH = 2, 3
+"""How many words a key has in ``[agent]`` or ``[trajectory]``, and in ``[role.name]``."""
+
+
+class _Layers:
+    """Nested data that grows layer by layer, down to whole values, with the origin of each."""
+
+    def __init__(self) -> None:
+        self.data: dict[str, Any] = {}
+        self.origins: dict[str, str] = {}
+
+    def put(self, keys: tuple[str, ...], value: Any, origin: str) -> None:
+        """Set one value; a table is merged into what is there."""
+        depth = _AGENT_DEPTH if keys[0] in ("agent", "trajectory") else _PART_DEPTH
+        if isinstance(value, Mapping) and len(keys) < depth:
+            if not value:
+                self._table(keys, origin)
+            for key, inner in value.items():
+                self.put((*keys, key), inner, origin)
+            return
+        dotted = ".".join(keys)
+        self._table(keys[:-1], origin)[keys[-1]] = deepcopy(value)  # a later layer may set something inside it
+        for key in [key for key in self.origins if key.startswith(f"{dotted}.")]:
+            del self.origins[key]
+        self.origins[dotted] = origin
+
+    def _table(self, keys: tuple[str, ...], origin: str) -> dict[str, Any]:
+        table = self.data
+        for depth, key in enumerate(keys, start=1):
+            inner = table.setdefault(key, {})
+            if not isinstance(inner, dict):
+                dotted = ".".join(keys[:depth])
+                raise ConfigError(f"setting {dotted} is a value, but {origin} uses it as a table")
+            table = inner
+        return table
 
 
 def _read_toml(path: Path) -> dict[str, Any]:
@@ -179,28 +239,12 @@ def _read_toml(path: Path) -> dict[str, Any]:
         raise ConfigError(f"{path} is not valid TOML: {error}") from None
 
 
-def _leaves(data: Mapping[str, Any], depth: int = 0, prefix: str = "") -> Iterable[tuple[str, Any]]:
-    """Dotted keys with values, down to a part's own settings, whose values stay whole."""
-    for key, value in data.items():
-        dotted = f"{prefix}{key}"
-        is_table = isinstance(value, Mapping)
-        part_table = depth == 1 and not prefix.startswith(("agent.", "trajectory."))
-        if is_table and value and (depth == 0 or part_table):
-            yield from _leaves(value, depth + 1, f"{dotted}.")
-        elif not is_table or value or depth > 1:
-            yield dotted, value
-
-
-def _put(data: dict[str, Any], origins: dict[str, str], key: str, value: Any, origin: str) -> None:
-    *parents, last = key.split(".")
-    table = data
-    for depth, parent in enumerate(parents):
-        inner = table.setdefault(parent, {})
-        if not isinstance(inner, dict):
-            raise ConfigError(f"{key} ({origin}): {'.'.join(parents[: depth + 1])} is a value, not a table")
-        table = inner
-    table[last] = value
-    origins[key] = origin
+def origin_of(key: str, origins: Mapping[str, str]) -> str:
+    """Where the value of a dotted key, or the newest value inside it, comes from; ``""`` if it was not set."""
+    if key in origins:
+        return origins[key]
+    near = [each for each in origins if key.startswith(f"{each}.") or each.startswith(f"{key}.")]
+    return origins[near[-1]] if near else ""
 
 
 # -- clear lines -------------------------------------------------------------------------------------------------------
@@ -224,7 +268,10 @@ def explain(
     first = error.errors(include_url=False, include_input=False)[0]
     path = [str(part) for part in first["loc"]]
     dotted = ".".join([prefix, *path] if prefix else path)
-    origin = next((f" ({place})" for key, place in (origins or {}).items() if dotted.startswith(key)), "")
+    place = origin_of(dotted, origins or {})
+    origin = f" ({place})" if place else ""
+    if first["type"] in ("model_type", "model_attributes_type", "dict_type"):
+        return f"setting {dotted}{origin}: a table would be right, such as {dotted}.NAME"
     if first["type"] == "extra_forbidden":
         fields = _fields_at(model, path[:-1])
         return f"unknown setting {dotted}{origin}; {nearest(path[-1], fields)}"

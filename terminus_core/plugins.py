@@ -53,16 +53,18 @@ class PluginManager:
         plugins: modules, objects or names beyond the entry points; a text is a module's name, a file that ends in
             ``.py``, or ``no:NAME``, which blocks an entry point before it is imported.
         strict: a plugin that cannot be used is an error, not a warning.
+        keep_going: a plugin that was asked for by name and cannot be used is only listed.
 
     Raises:
         PluginError: a plugin that was asked for by name cannot be used, or any with ``strict``.
         ConfigError: somebody else's distribution ``terminus-core`` is installed over this package.
     """
 
-    def __init__(self, plugins: Iterable[Any] = (), *, strict: bool = False) -> None:
+    def __init__(self, plugins: Iterable[Any] = (), *, strict: bool = False, keep_going: bool = False) -> None:
         refuse_foreign_distribution()
         self.infos: list[PluginInfo] = []
         self._strict = strict
+        self._keep_going = keep_going
         self._conflicts: list[str] = []
         self._pm = pluggy.PluginManager(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
@@ -109,7 +111,7 @@ class PluginManager:
     def _refuse(self, info: PluginInfo, error: Exception, *, asked_for: bool) -> None:
         info.status, info.reason = "failed", one_line(error)
         line = f"{info} cannot be used: {info.reason}"
-        if asked_for or self._strict:
+        if self._strict or (asked_for and not self._keep_going):
             raise PluginError(line) from error
         logger.warning("%s", line)
 

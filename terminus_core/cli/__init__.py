@@ -1,0 +1,57 @@
+"""The command line: ``terminus``, ``terminus-agent``, ``python -m terminus_core``.
+
+This module and :mod:`~terminus_core.cli.commands` import click and nothing heavier, so that ``--help`` is fast; each
+command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from terminus_core.cli.commands import terminus
+from terminus_core.cli.printing import Lines, forgiving, print_json, shorten
+from terminus_core.errors import TerminusError
+
+__all__ = ["main"]
+
+INTERRUPTED = 130
+"""Exit code after SIGINT, as shells have it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and give its exit code.
+
+    Args:
+        arguments: what follows the program's name; by default the process's own.
+    """
+    forgiving(sys.stdout, sys.stderr)
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        code: int | None = terminus.main(words, prog_name="terminus", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        Lines(sys.stderr).write(error.format_message())
+        return error.exit_code
+    except click.UsageError as error:
+        path = error.ctx.command_path if error.ctx else "terminus"
+        return _failed(f"{error.format_message()} (see {path} --help)", error.exit_code, words)
+    except click.ClickException as error:
+        return _failed(error.format_message(), error.exit_code, words)
+    except TerminusError as error:
+        return _failed(str(error), error.exit_code, words)
+    except (KeyboardInterrupt, click.Abort):
+        return INTERRUPTED
+    return code or 0
+
+
+def _failed(reason: str, code: int, words: Sequence[str]) -> int:
+    """Say in one line why there was no run; with ``--json`` also as a result."""
+    Lines(sys.stderr).write(f"terminus: {shorten(reason, 2000)}")
+    options = words[: words.index("--")] if "--" in words else words
+    if "--json" in options:
+        from terminus_core.run import RunResult  # noqa: PLC0415 - heavy
+
+        print_json(RunResult("error", reason).to_json())
+    return code

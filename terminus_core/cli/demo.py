@@ -1,0 +1,40 @@
+"""``terminus demo``: a scripted model in the real terminal. It names parts and settings, nothing more."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import chdir
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from terminus_core.cli.layers import with_options
+from terminus_core.cli.running import run_task
+from terminus_core.config import load_settings
+
+INSTRUCTION = (
+    "A tea shop keeps its prices in prices.txt: tea 3, coffee 4, cake 5. Write that file, write the sum of the prices "
+    "to total.txt, and print a list of 1,000 numbered receipts."
+)
+_DEFAULTS = (
+    ("agent.llm", "scripted"),
+    ("llm.scripted.replies", str(Path(__file__).with_name("demo.jsonl"))),
+    # Nobody's own prompt or start-up files: the demo looks the same everywhere.
+    ("session.tmux.shell", "env PS1='demo$ ' bash --norc --noprofile"),
+)
+
+
+def run_demo(options: Mapping[str, Any]) -> int:
+    """Run the demo in a temporary folder that is gone afterwards; the run's own folder stays.
+
+    Settings files and environment variables play no part; options do, a settings file that is named too.
+    """
+    file = Path(options["config"] or os.devnull).absolute()
+    loaded = with_options(partial(load_settings, file, environ={}, defaults=_DEFAULTS), options)
+    agent = loaded.settings.agent
+    agent.logs_dir = str(Path(agent.logs_dir or f"terminus-runs/{time.strftime('%Y%m%d-%H%M%S')}-demo").absolute())
+    with TemporaryDirectory(prefix="terminus-demo-") as folder, chdir(folder):
+        return run_task(INSTRUCTION, options, loaded)

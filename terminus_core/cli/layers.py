@@ -1,0 +1,59 @@
+"""From options to settings: the strongest layer."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from terminus_core.cli.commands import SETTING_KEYS
+from terminus_core.config import LoadedSettings, default_config_file, load_settings, read_value
+from terminus_core.errors import ConfigError
+
+logger = logging.getLogger(__name__)
+
+_LISTS = ("gates", "observers", "plugins")
+_LOCAL_FILE = Path("terminus.toml")
+
+
+def read_settings(options: Mapping[str, Any]) -> LoadedSettings:
+    """All layers, with the options of a command on top.
+
+    Raises:
+        ConfigError: as of :func:`load_settings`; or ``--set`` without a key or value.
+    """
+    file = options["config"]
+    if file is None and _LOCAL_FILE.is_file() and _LOCAL_FILE.resolve() != default_config_file().resolve():
+        logger.warning("%s in this folder is not used; --config %s would use it", _LOCAL_FILE, _LOCAL_FILE)
+    return with_options(partial(load_settings, None if file is None else Path(file)), options)
+
+
+def with_options(load: partial[LoadedSettings], options: Mapping[str, Any]) -> LoadedSettings:
+    """What ``load`` gives with the options as ``overrides``; lists are added to those of the other layers."""
+    overrides = [(key, options[name]) for name, key in SETTING_KEYS.items() if options.get(name) is not None]
+    overrides += [_setting(pair) for pair in options["settings"]]
+    chosen = load(overrides=overrides).settings.agent
+    overrides += [
+        (f"agent.{name}", extended(getattr(chosen, name), options[name])) for name in _LISTS if options.get(name)
+    ]
+    if options.get("api_base"):
+        overrides.append((f"llm.{chosen.llm}.api_base", options["api_base"]))
+    return load(overrides=overrides)
+
+
+def extended(names: Sequence[str], added: Sequence[str]) -> list[str]:
+    """``names`` and then ``added``, where ``no:NAME`` takes back ``NAME``, and the other way round."""
+    result = list(names)
+    for name in added:
+        opposite = name.removeprefix("no:") if name.startswith("no:") else f"no:{name}"
+        result = [each for each in result if each not in (name, opposite)] + [name]
+    return result
+
+
+def _setting(pair: str) -> tuple[str, Any]:
+    key, equals, text = pair.partition("=")
+    if not equals or not all(key.strip().split(".")):
+        raise ConfigError(f"--set {pair}: KEY=VALUE would be right, such as agent.max_episodes=20")
+    return key.strip(), read_value(text, key.strip().split("."))

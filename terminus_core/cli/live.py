@@ -1,0 +1,108 @@
+"""The live view: one plain line for each event of a run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+from terminus_core.cli.printing import Lines, shorten
+from terminus_core.hookspecs import hookimpl
+
+if TYPE_CHECKING:
+    from terminus_core.chat import LLMResponse, Usage
+    from terminus_core.interfaces import Command, Handoff, ParseResult
+    from terminus_core.run import Run, RunResult
+
+LINE = 160
+"""Characters of one event's own text that are shown."""
+
+
+class LiveView:
+    """An observer that prints what happens as it happens, and keeps the run and its result for the summary.
+
+    Args:
+        lines: where it prints; ``None`` prints nothing.
+    """
+
+    name: ClassVar[str] = "live"
+
+    def __init__(self, lines: Lines | None) -> None:
+        self._lines = lines
+        self.run: Run | None = None
+        self.result: RunResult | None = None
+
+    @hookimpl
+    def terminus_run_started(self, run: Run) -> None:
+        """Say which parts are at work and how to watch them."""
+        self.run = run
+        agent = run.settings.agent
+        model = run.llm.model_name or "no model named"
+        self._say("", f"{model} ({agent.llm}) in {agent.session} on {agent.environment}", bold=True)
+        if watch := getattr(run.session, "attach_command", None):
+            self._say("", f"to watch: {watch}")
+        self._say("", f"task: {run.instruction}")
+
+    @hookimpl(trylast=True)
+    def terminus_filter_observation(self, run: Run, text: str) -> None:
+        """Show how much the terminal said, and its last row."""
+        if run.n_episodes == 0:
+            return
+        rows = [row for row in text.splitlines() if row.strip()]
+        last = f": {rows[-1].strip()}" if rows else ""
+        self._say(_place(run), f"< {_count(len(rows), 'row')}, {_count(len(text.encode()), 'byte')}{last}", dim=True)
+
+    @hookimpl
+    def terminus_request_started(self, run: Run, attempt: int) -> None:
+        """Tell about requests that had to be sent again."""
+        if attempt > 1:
+            self._say(_place(run), f"request {attempt}, as the one before failed", fg="yellow")
+
+    @hookimpl
+    def terminus_response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
+        """Say what the model is about, and what it has cost so far."""
+        about = " \u2014 ".join(shorten(text, LINE) for text in (reply.analysis, reply.plan) if text.strip())
+        if not about and not reply.error:
+            about = shorten(response.content, LINE) or "an empty answer"
+        if about:
+            self._say(_place(run), about, bold=True)
+        if reply.error:
+            self._say(_place(run), f"the answer could not be used: {reply.error}", fg="yellow")
+        if reply.warning:
+            self._say(_place(run), f"warnings: {reply.warning}", fg="yellow")
+        if reply.is_task_complete:
+            self._say(_place(run), "says that the task is complete")
+        self._say(_place(run), spent(run.totals), dim=True)
+
+    @hookimpl
+    def terminus_command_sent(self, run: Run, command: Command) -> None:
+        """Show what was typed."""
+        typed = command.keystrokes
+        self._say(_place(run), f"> {typed}" if typed else f"(waits {command.duration_sec:g} s)", fg="cyan")
+
+    @hookimpl
+    def terminus_history_replaced(self, run: Run, handoff: Handoff) -> None:
+        """Tell that the chat was made shorter."""
+        self._say(_place(run), f"the chat's history was replaced (number {handoff.index})")
+
+    @hookimpl
+    def terminus_run_finished(self, result: RunResult) -> None:
+        """Keep the result: after a cancel nobody else has it."""
+        self.result = result
+
+    def _say(self, place: str, text: str, **style: object) -> None:
+        if self._lines is not None:
+            self._lines.write(place + shorten(text, 2 * LINE + 20), **style)
+
+
+def spent(totals: Usage) -> str:
+    """Tokens and cost in words."""
+    cached = f" ({totals.cache_tokens:,} cached)" if totals.cache_tokens else ""
+    cost = f", ${totals.cost_usd:.4f}" if totals.cost_usd else ""
+    return f"tokens: {totals.prompt_tokens or 0:,} in{cached}, {totals.completion_tokens or 0:,} out{cost}"
+
+
+def _place(run: Run) -> str:
+    return f"[{run.n_episodes}] "
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number:,} {thing}" + ("" if number == 1 else "s")

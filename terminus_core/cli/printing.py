@@ -1,0 +1,85 @@
+"""What people read: literal text, lines, tables. Text of a model or a terminal is never taken for markup."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import unicodedata
+from collections.abc import Sequence
+from typing import Any, TextIO
+
+import click
+
+_PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421", "\n": "\u23ce"}
+
+
+def literal(text: str) -> str:
+    """``text`` on one line, with everything that a terminal would obey made visible."""
+    return "".join(each if each.isprintable() else _visible(each) for each in text)
+
+
+def _visible(char: str) -> str:
+    if char in _PICTURES:
+        return _PICTURES[char]
+    if unicodedata.category(char) == "Zs":
+        return " "
+    return char.encode("unicode_escape").decode("ascii")
+
+
+def shorten(text: str, length: int) -> str:
+    """``text`` on one literal line of at most ``length`` characters."""
+    line = literal(text.strip())
+    return line if len(line) <= length else line[: length - 1].rstrip() + "\u2026"
+
+
+def forgiving(*streams: TextIO) -> None:
+    """Let no character be one that the stream's encoding refuses."""
+    for stream in streams:
+        if reconfigure := getattr(stream, "reconfigure", None):
+            reconfigure(errors="backslashreplace")
+
+
+class Lines:
+    """Lines of text on a stream, with colour on a terminal. A reader that has gone is no fault."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.stream = stream
+        self.is_terminal = stream.isatty()
+        self._color = self.is_terminal and not os.environ.get("NO_COLOR")
+
+    def write(self, line: str, **style: Any) -> None:
+        """Print a line that is literal already; ``style`` as for :func:`click.style`."""
+        try:
+            self.stream.write((click.style(line, **style) if self._color and style else line) + "\n")
+            self.stream.flush()
+        except OSError:
+            # What is still buffered would fail again when the interpreter ends.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
+
+    def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        """Columns: wrapped to the width of a terminal, else one line for each row."""
+        cells = [[literal(cell) for cell in row] for row in rows]
+        if self.is_terminal:
+            self._wrapped(headings, cells)
+            return
+        lines = [list(headings), *cells]
+        widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+        for line in lines:
+            self.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
+
+    def _wrapped(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+        from rich import box  # noqa: PLC0415 - only a table on a terminal needs rich
+        from rich.console import Console  # noqa: PLC0415 - as above
+        from rich.table import Table  # noqa: PLC0415 - as above
+        from rich.text import Text  # noqa: PLC0415 - as above
+
+        table = Table(*headings, box=box.SIMPLE_HEAD)
+        for row in rows:
+            table.add_row(*[Text(cell, overflow="fold") for cell in row])
+        Console(file=self.stream).print(table)
+
+
+def print_json(data: Any) -> None:
+    """Print one line of JSON on stdout."""
+    Lines(sys.stdout).write(json.dumps(data, default=str))
