@@ -1,1 +1,1 @@
-"""The default response parsers."""
+"""The default response parsers, ``json`` and ``xml``, and what they share."""
