@@ -23,9 +23,9 @@ def encode(value: Any, *, indent: int | None = 2) -> bytes:
         indent: spaces for each level, ``None`` for one line.
     """
     try:
-        text = to_json(value, indent=indent, fallback=str)
+        text = to_json(value, indent=indent, inf_nan_mode="null", fallback=str)
     except PydanticSerializationError:  # half a surrogate pair
-        text = to_json(repair(value, set()), indent=indent, fallback=str)
+        text = to_json(repair(value, set()), indent=indent, inf_nan_mode="null", fallback=str)
     return _NUMBERS.sub(_on_one_line, text) if indent else text
 
 
@@ -57,20 +57,25 @@ def repair(value: Any, notes: set[str]) -> Any:
         case str():
             return _whole_characters(value, notes)
         case dict():
-            whole = {repair(key, notes): repair(item, notes) for key, item in value.items() if _finite(item, notes)}
-            if None in (whole.get("logprobs") or ()):
-                del whole["logprobs"]
-            return whole
+            return {
+                repair(key, notes): repair(item, notes)
+                for key, item in value.items()
+                if not _is_odd(item, notes) and not (key == "logprobs" and _holds_odd(item, notes))
+            }
         case list() | tuple():
-            return [repair(item, notes) if _finite(item, notes) else None for item in value]
+            return [None if _is_odd(item, notes) else repair(item, notes) for item in value]
     return value
 
 
-def _finite(value: Any, notes: set[str]) -> bool:
-    finite = not isinstance(value, float) or math.isfinite(value)
-    if not finite:
+def _is_odd(value: Any, notes: set[str]) -> bool:
+    odd = isinstance(value, float) and not math.isfinite(value)
+    if odd:
         notes.add("NaN or Infinity left out")
-    return finite
+    return odd
+
+
+def _holds_odd(value: Any, notes: set[str]) -> bool:
+    return isinstance(value, list) and any(_is_odd(item, notes) for item in value)
 
 
 def _whole_characters(text: str, notes: set[str]) -> str:

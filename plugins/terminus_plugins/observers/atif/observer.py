@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from dataclasses import fields
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from terminus_core import Handoff, LLMResponse, Run, RunResult, Step, Subagent, Trajectory, Usage, hookimpl
 from terminus_plugins.observers.atif.document import Document, sums
-from terminus_plugins.observers.atif.encoding import encode
-from terminus_plugins.observers.atif.growing_file import GrowingFile, sweep
+from terminus_plugins.observers.atif.growing_file import sweep
 from terminus_plugins.observers.atif.messages import steps_of
+from terminus_plugins.observers.atif.replies import Replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,16 +40,14 @@ class AtifObserver:
         self._index = 0  # of the segment that the next step belongs to
         self._current: Document | None = None
         self._ended: list[Document] = []  # get no more steps, and are not complete on disk yet
-        self._replies: GrowingFile | None = None
-        self._replies_saved = True
+        self._replies: Replies | None = None
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        for file in (self._current, *self._ended, self._replies):
-            if file is not None:
-                file.close()
+        for file in self._open_files():
+            file.close()
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -71,17 +68,16 @@ class AtifObserver:
     @hookimpl
     def terminus_response_received(self, run: Run, response: LLMResponse) -> None:
         """Keep the answer as it came."""
-        self._keep_reply(run, response)
+        if self._replies is None:
+            self._replies = Replies(run.logs_dir / "replies.jsonl")
+        self._replies.add(response)
+        self._save_replies(run, self._replies)
 
     @hookimpl
     def terminus_subagent_finished(self, run: Run, subagent: Subagent) -> None:
         """Keep the answer, and write the call as a document of its own."""
-        self._keep_reply(run, subagent.response)
-        name = subagent.trajectory_file
-        document = Document(run.logs_dir / name, partial(_head, run, name))
-        for step in steps_of(subagent, run.llm.model_name):
-            document.add(step)
-        self._ended.append(document)
+        self.terminus_response_received(run, subagent.response)
+        _attempt("Failed to dump trajectory", partial(self._begin_aside, run, subagent))
         self._save_ended(run)
 
     @hookimpl
@@ -97,15 +93,16 @@ class AtifObserver:
         if run.settings.trajectory.linear_history:
             end["run"] = sums(run.totals)
         self._save(run, end)
-        if self._replies is not None and not self._replies_saved:
+        if self._replies is not None and not self._replies.complete:
             self._save_replies(run, self._replies)
-        for document in (self._current, *self._ended):
-            if document is not None and not document.complete:
-                logger.error("Trajectory file is not complete: %s", document.path)
-        if self._replies is not None and not self._replies_saved:
-            logger.error("File of replies is not complete: %s", self._replies.path)
+        for file in self._open_files():
+            if not file.complete:
+                logger.error("File is not complete: %s", file.path)
 
     # -- files -----------------------------------------------------------------------------------------------
+
+    def _open_files(self) -> list[Document | Replies]:
+        return [file for file in (self._current, *self._ended, self._replies) if file is not None]
 
     def _document(self, run: Run) -> Document:
         """The document of the next step; it may have to be begun."""
@@ -117,6 +114,13 @@ class AtifObserver:
                 self._ended.append(self._current)
             self._current = document
         return self._current
+
+    def _begin_aside(self, run: Run, subagent: Subagent) -> None:
+        name = subagent.trajectory_file
+        document = Document(run.logs_dir / name, partial(_head, run, name))
+        for step in steps_of(subagent, run.llm.model_name):
+            document.add(step)
+        self._ended.append(document)
 
     def _save(self, run: Run, end: dict[str, Any] | None = None) -> None:
         if self._current is not None:
@@ -138,15 +142,8 @@ class AtifObserver:
             logger.debug("Trajectory dumped to %s", document.path)
             _list(run, document.path)
 
-    def _keep_reply(self, run: Run, response: LLMResponse) -> None:
-        if self._replies is None:
-            self._replies = GrowingFile(run.logs_dir / "replies.jsonl")
-        self._replies.append(_reply(response))
-        self._save_replies(run, self._replies)
-
-    def _save_replies(self, run: Run, replies: GrowingFile) -> None:
-        self._replies_saved = _attempt("Failed to write replies", replies.save)
-        if self._replies_saved:
+    def _save_replies(self, run: Run, replies: Replies) -> None:
+        if _attempt("Failed to write replies", replies.save):
             _list(run, replies.path)
 
 
@@ -163,16 +160,6 @@ def _attempt(failure: str, act: Callable[[], object]) -> bool:
 def _list(run: Run, path: Path) -> None:
     if path not in run.files:
         run.files.append(path)
-
-
-def _reply(response: LLMResponse) -> bytes:
-    """An answer as a line of JSON; what it leaves open stays out."""
-    given = {each.name: getattr(response, each.name) for each in fields(response)}
-    given = {name: value for name, value in given.items() if value or name == "content"}
-    if response.usage is not None:
-        counts = {each.name: getattr(response.usage, each.name) for each in fields(Usage)}
-        given["usage"] = {name: value for name, value in counts.items() if value is not None}
-    return encode(given, indent=None) + b"\n"
 
 
 def _head(run: Run, name: str, index: int = 0) -> dict[str, Any]:
