@@ -1,0 +1,117 @@
+"""What is recorded when: between the session's events, the run's markers and the file."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, ClassVar, Literal, Self, cast
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from terminus_core import Marker, ParseResult, Run, SessionEvent, hookimpl
+from terminus_plugins.observers.asciinema.cast_file import CastFile
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+RECORDING_FILE = "recording.cast"
+PLAN_CHARACTERS = 60
+TITLE_CHARACTERS = 120
+
+
+class AsciinemaConfig(BaseModel):
+    """Settings of the recorder, ``[observer.asciinema]``."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    format: Literal[2, 3] = Field(2, description="asciicast format of the file; asciinema 2 plays only 2")
+    input: bool = Field(default=False, description="record what is typed too; it can hold secrets")
+    max_bytes: int = Field(100_000_000, ge=1000, description="size at which the recording stops")
+    idle_time_limit: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="seconds to which players shorten a pause"
+    )
+
+
+class AsciinemaObserver:
+    """Records the terminal into ``recording.cast`` of the run's folder, as it happens, with the run's markers.
+
+    It listens to the session's own bytes: nothing is installed or written where the agent works. All that happened
+    before a step is in the file when the step has been recorded, and everything else 0.2 seconds later at most.
+    """
+
+    name: ClassVar[str] = "asciinema"
+    Config: ClassVar[type[BaseModel]] = AsciinemaConfig
+
+    def __init__(self, config: AsciinemaConfig | None = None) -> None:
+        self._config = config or AsciinemaConfig()
+        self._file: CastFile | None = None
+        self._unlisten: Callable[[], None] | None = None
+        self._plan = ""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc_info: object) -> None:
+        if self._unlisten is not None:
+            self._unlisten()
+        if self._file is not None:
+            self._file.close()
+
+    # -- events ----------------------------------------------------------------------------------------------
+
+    @hookimpl
+    def terminus_run_started(self, run: Run) -> None:
+        """Open the file and listen to the terminal."""
+        if run.session is None:
+            return
+        header: dict[str, object] = {"title": _first_words(run.instruction, TITLE_CHARACTERS)}
+        if self._config.idle_time_limit is not None:
+            header["idle_time_limit"] = self._config.idle_time_limit
+        path = run.logs_dir / RECORDING_FILE
+        self._file = CastFile(path, version=self._config.format, max_bytes=self._config.max_bytes, header=header)
+        run.files.append(path)
+        self._unlisten = run.session.listen(self._on_session_event)
+
+    @hookimpl
+    def terminus_response_received(self, reply: ParseResult) -> None:
+        """Keep the plan for the marker of this episode."""
+        self._plan = _first_words(reply.plan or reply.analysis, PLAN_CHARACTERS)
+
+    @hookimpl
+    def terminus_record_marker(self, marker: Marker) -> None:
+        """Write the marker; an episode's says what it is about."""
+        label = marker.label
+        if marker.kind == "episode" and self._plan:
+            label = f"{label} \N{MIDDLE DOT} {self._plan}"
+        if self._file is not None:
+            self._file.event(time.monotonic(), "m", label)
+
+    @hookimpl
+    def terminus_step_recorded(self) -> None:
+        """What belongs to a step on disk is on disk too."""
+        if self._file is not None:
+            self._file.flush()
+
+    # -- the terminal ----------------------------------------------------------------------------------------
+
+    def _on_session_event(self, event: SessionEvent) -> None:
+        file = self._file
+        if file is None:
+            return
+        if event.kind in {"output", "screen"}:
+            file.output(event.time, cast("bytes", event.data))
+        elif event.kind == "resize":
+            file.resize(event.time, *cast("tuple[int, int]", event.data))
+        elif event.kind == "gap":
+            file.cut_output()
+            file.event(event.time, "m", f"Connection gap: {event.data!s}")
+        elif self._config.input:
+            file.event(event.time, "i", cast("bytes", event.data).decode("utf-8", "replace"))
+
+
+def _first_words(text: str, length: int) -> str:
+    """The beginning of ``text`` on one line, cut between words where that is possible."""
+    line = " ".join(text[: 4 * length].split())
+    if len(line) <= length:
+        return line
+    head = line[:length]
+    return (head.rpartition(" ")[0] or head) + "\N{HORIZONTAL ELLIPSIS}"
