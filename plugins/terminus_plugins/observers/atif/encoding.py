@@ -23,9 +23,12 @@ def encode(value: Any, *, indent: int | None = 2) -> bytes:
         indent: spaces for each level, ``None`` for one line.
     """
     try:
-        text = to_json(value, indent=indent, inf_nan_mode="null", fallback=str)
+        text = to_json(value, indent=indent, fallback=str)
+        odd = b"NaN" in text or b"Infinity" in text
     except PydanticSerializationError:  # half a surrogate pair
-        text = to_json(repair(value, set()), indent=indent, inf_nan_mode="null", fallback=str)
+        odd = True
+    if odd:
+        text = to_json(repair(value, set()), indent=indent, fallback=str)
     return _NUMBERS.sub(_on_one_line, text) if indent else text
 
 

@@ -72,7 +72,7 @@ class GrowingFile:
         try:
             if self._offer(twin):
                 self._twins.reverse()
-        except OSError:
+        except BaseException:
             with suppress(OSError):
                 os.unlink(self._new)  # noqa: PTH108 - plain strings: a Path costs as much as the call
             raise

@@ -11,7 +11,9 @@ from terminus_core import Step
 from terminus_plugins.observers.atif.encoding import encode, encode_step, repair
 
 # Texts that look like what is laid out anew: they have to stay as they are.
-texts = st.text(max_size=8) | st.sampled_from(["[\n  1,\n  2\n]", "[1, 2]", "null", "x: null,\nnull", "\u2028", "\x00"])
+texts = st.text(max_size=8) | st.sampled_from(
+    ["[\n  1,\n  2\n]", "[1, 2]", "null", "x: null,\nnull", "NaN", "\u2028", "\x00"]
+)
 data = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**63), 2**63) | st.floats(allow_nan=False, allow_infinity=False) | texts,
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(texts, inner, max_size=4),
@@ -63,6 +65,7 @@ def test_numbers_that_json_does_not_know(odd):
     value = {"cost": odd, "list": [1.0, odd], "logprobs": [-0.5, odd], "deep": {"logprobs": [-0.5], "n": None}}
     assert repair(value, notes) == {"list": [1.0, None], "deep": {"logprobs": [-0.5], "n": None}}
     assert notes == {"NaN or Infinity left out"}
+    assert json.loads(encode(value)) == repair(value, set())
 
 
 def step(**fields):

@@ -168,7 +168,6 @@ def test_each_answer_as_it_was_received(rig):
             "reasoning_content": "hm",
             "usage": {"prompt_tokens": 10, "completion_tokens": 2},
             "tool_calls": [call],
-            "logprobs": [-0.5, None],
         },
         {"content": "half \ufffd", "usage": {}, "extra": {"id": "r"}},
     ]
