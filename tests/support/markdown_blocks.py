@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _BLOCK = re.compile(
-    r"(?:<!-- (?P<word>file|needs|runs): (?P<what>.+?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"(?:<!-- (?P<word>file|needs|runs): (?P<what>.+?) -->\n)?```(?P<language>\w+)\n(?P<text>.*?)^```$",
+    re.MULTILINE | re.DOTALL,
 )
 
 
