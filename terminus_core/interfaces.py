@@ -20,8 +20,6 @@ from anyio.abc import ByteStream
 from terminus_core.errors import StreamsUnsupportedError
 
 if TYPE_CHECKING:
-    from pydantic import BaseModel
-
     from terminus_core.chat import ContentPart, LLMRequest, LLMResponse, Message
     from terminus_core.run import Run
 
@@ -67,7 +65,6 @@ class Environment(Protocol):
     """
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     async def __aenter__(self) -> Self:
         """Nothing to set up by default."""
@@ -278,7 +275,6 @@ class SessionBackend(Protocol):
     """Opens terminal sessions in an environment."""
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     @abstractmethod
     def open(self, environment: Environment, options: SessionOptions) -> AbstractAsyncContextManager[Session]:
@@ -345,7 +341,6 @@ class ResponseParser(Protocol):
     """Prompt text, parsing, and the parser's own words for errors and completion."""
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     error_response_type: str
     """What a repair prompt asks for: ``Please fix these issues and provide a proper {error_response_type}.``"""
@@ -372,7 +367,6 @@ class LLM(Protocol):
     """One model behind one kind of API."""
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     model_name: str
     """The configured model, as the user names it."""
@@ -433,7 +427,6 @@ class CompletionPolicy(Protocol):
     """When a claim of completion counts. The pending claim lives in ``run.pending_completion``."""
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     @abstractmethod
     async def decide(self, run: Run, turn: Turn) -> Completion:
@@ -445,7 +438,6 @@ class ContextStrategy(Protocol):
     """Keeps the chat inside the model's window."""
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     @abstractmethod
     async def before_request(self, run: Run, prompt: str) -> str:
@@ -466,7 +458,6 @@ class Gate(Protocol):
     """The awaited place before anything is typed: approval, limits, deny lists."""
 
     name: ClassVar[str]
-    Config: ClassVar[type[BaseModel]]
 
     @abstractmethod
     async def before_commands(self, run: Run, reply: ParseResult) -> ParseResult | str:
