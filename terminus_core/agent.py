@@ -137,8 +137,8 @@ class Agent:
 
     async def _enter_loop(self, run: Run) -> None:
         """The first prompt is the first step."""
-        instruction = run.hooks.prepare_instruction(run, run.instruction)
-        prompt = run.parser.build_prompt(instruction, await run.look())
+        run.prepared_instruction = run.hooks.prepare_instruction(run, run.instruction)
+        prompt = run.parser.build_prompt(run.prepared_instruction, await run.look())
         run.record_step("user", prompt)
         await self._run_agent_loop(
             initial_prompt=prompt, chat=run.chat, logs_dir=run.logs_dir, original_instruction=run.instruction
@@ -158,6 +158,7 @@ class Agent:
         if run.session is None:
             raise RuntimeError("Session is not set. This should never happen.")
         unusable = cut = 0
+        max_cut = 1 if run.settings.agent.on_output_limit == "abort" else MAX_CUT_ANSWERS
 
         for episode in range(run.settings.agent.max_episodes):
             run.n_episodes = episode + 1
@@ -186,7 +187,7 @@ class Agent:
             cut = cut + 1 if was_cut else 0
             if run.stopped:
                 return
-            if cut >= MAX_CUT_ANSWERS:
+            if cut >= max_cut:
                 raise RunLimitReached("cut_answers")
             if unusable >= MAX_UNUSABLE_ANSWERS:
                 raise RunLimitReached("unusable_answers")
@@ -194,7 +195,7 @@ class Agent:
 
     async def _ask(self, run: Run, prompt: str) -> LLMResponse:
         """One answer, after the context strategy has made room, and made it again where the provider asked for it."""
-        prompt = await run.context.before_request(run, prompt)
+        prompt = await run.context.before_request(run, run.with_said(prompt))
         for _ in range(MAX_RESCUES):
             try:
                 return await run.ask(prompt)

@@ -114,6 +114,9 @@ class Chat:
     format rules and the task. An assistant's native tool calls are answered in the form that providers demand: one
     ``tool`` message for each call, the observation in the first.
 
+    The size of the chat is known from the answers' usage; what no usage has counted yet is :attr:`uncounted`, so that
+    nothing has to be counted twice.
+
     Args:
         keep_reasoning: send the model's own reasoning back to it (``interleaved_thinking``).
     """
@@ -124,15 +127,30 @@ class Chat:
         """Tokens and cost of the answers in this chat, unwound ones included."""
         self.n_answers = 0
         """How many answers this chat has had, unwound ones included."""
-        self.context_tokens: int | None = None
-        """Tokens of :attr:`messages` by the last answer's own count, ``None`` while unknown."""
         self._keep_reasoning = keep_reasoning
-        self._turns: list[tuple[int, int | None]] = []  # where each turn starts, the tokens before it
+        self._tokens = 0
+        self._n_counted = 0  # messages that those tokens are
+        self._turns: list[tuple[int, int, int]] = []  # where each turn starts; tokens and counted messages before it
 
     @property
     def n_turns(self) -> int:
         """Whole turns now in the chat."""
         return len(self._turns)
+
+    @property
+    def uncounted(self) -> list[Message]:
+        """The newest messages, whose tokens are not known yet."""
+        return self.messages[self._n_counted :]
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Tokens of :attr:`messages`; ``None`` while some are :attr:`uncounted`."""
+        return self._tokens if self._n_counted == len(self.messages) else None
+
+    def add_count(self, tokens: int) -> None:
+        """Take note that the :attr:`uncounted` messages are so many tokens."""
+        self._tokens += tokens
+        self._n_counted = len(self.messages)
 
     def prompt_messages(self, prompt: str, images: list[ContentPart] | None = None) -> list[Message]:
         """The messages that put ``prompt`` to the model as the chat stands now."""
@@ -148,38 +166,37 @@ class Chat:
 
     def add_turn(self, asked: list[Message], response: LLMResponse) -> None:
         """Keep a prompt, as :meth:`prompt_messages` made it, with its answer, and count the answer."""
-        self._turns.append((len(self.messages), self.context_tokens))
+        self._turns.append((len(self.messages), self._tokens, self._n_counted))
         answer = Message(role="assistant", content=response.content)
         if response.tool_calls:
             answer["tool_calls"] = response.tool_calls
         if self._keep_reasoning and response.reasoning_content:
             answer["reasoning_content"] = response.reasoning_content
         self.messages += [*asked, answer]
-        self.count(response)
-
-    def count(self, response: LLMResponse) -> None:
-        """Count the tokens and cost of an answer in."""
         self.n_answers += 1
-        self.usage.add(response.usage)
-        prompt = response.usage.prompt_tokens if response.usage else None
-        if response.usage is None or prompt is None:
-            self.context_tokens = None
-        else:
-            self.context_tokens = prompt + (response.usage.completion_tokens or 0)
+        usage = response.usage or Usage()
+        self.usage.add(usage)
+        if usage.prompt_tokens is not None:
+            self._tokens, self._n_counted = usage.prompt_tokens, len(self.messages) - 1
+            # Reasoning that is not sent back is among the answer's tokens, and takes no room: count the text then.
+            sent_back = self._keep_reasoning or not response.reasoning_content
+            if usage.completion_tokens is not None and sent_back:
+                self.add_count(usage.completion_tokens)
 
     def unwind(self, turns: int = 1) -> list[Message]:
-        """Take the newest turns off, never the very first message; return what was taken."""
+        """Take the newest turns off, never the first one; return the messages that were taken."""
         turns = min(turns, len(self._turns) - 1)
         if turns <= 0:
             return []
-        start, self.context_tokens = self._turns[-turns]
+        start, self._tokens, self._n_counted = self._turns[-turns]
         del self._turns[-turns:]
         taken = self.messages[start:]
         del self.messages[start:]
         return taken
 
     def replace(self, messages: list[Message]) -> None:
-        """Swap the history for ``messages``, which count as the first turn from now on."""
+        """Swap the history for ``messages``: turns that each end with an assistant's message."""
         self.messages = list(messages)
-        self._turns = [(0, None)] if messages else []
-        self.context_tokens = None
+        self._tokens = self._n_counted = 0
+        ends = [i for i, message in enumerate(messages, start=1) if message["role"] == "assistant"]
+        self._turns = [(start, 0, 0) for start in [0, *ends[:-1]] if messages]

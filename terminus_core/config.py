@@ -16,7 +16,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -56,6 +56,9 @@ class AgentSettings(BaseModel):
     session_id: str | None = Field(None, min_length=1, description="id of the run; unset: a new one")
     interleaved_thinking: bool = Field(default=False, description="send the model's reasoning back to it")
     collect_rollout_details: bool = Field(default=False, description="keep token ids and log-probabilities")
+    on_output_limit: Literal["repair", "abort"] = Field(
+        "repair", description="after an answer that was cut at the output limit: tell the model, or end the run"
+    )
     output_limit_bytes: int = Field(10_000, ge=100, description="bytes of terminal text in one observation")
     max_command_duration_sec: float = Field(
         60.0, gt=0, allow_inf_nan=False, description="seconds that one command may ask to wait"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from terminus_core.config import AgentSettings, Settings, nearest
 from terminus_core.dispatch import ROLES
@@ -49,6 +49,7 @@ class AgentKeys(TypedDict, total=False):
     session_id: str | None
     interleaved_thinking: bool
     collect_rollout_details: bool
+    on_output_limit: Literal["repair", "abort"]
     output_limit_bytes: int
     max_command_duration_sec: float
 

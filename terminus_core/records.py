@@ -1,7 +1,8 @@
-"""What a turn's record says: tool calls and metrics, as ATIF models. Pure functions."""
+"""What a record says: tool calls, metrics, copied messages, rollouts. Pure functions."""
 
 from __future__ import annotations
 
+import json
 import math
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ from terminus_core.chat import Usage
 from terminus_core.trajectory import Metrics, ToolCall
 
 if TYPE_CHECKING:
-    from terminus_core.chat import LLMResponse
+    from terminus_core.chat import LLMResponse, Message
     from terminus_core.interfaces import ParseResult
 
 
@@ -54,3 +55,39 @@ def metrics(response: LLMResponse) -> Metrics | None:
     }
     given = {name: value for name, value in given.items() if value is not None}
     return Metrics.model_construct(**given) if given else None
+
+
+def rollout(response: LLMResponse, kind: str, episode: int) -> dict[str, Any]:
+    """Token ids and log-probabilities of one answer, as far as the provider gave them, and where they belong."""
+    names = ("prompt_token_ids", "completion_token_ids", "logprobs")
+    given = {name: value for name in names if (value := getattr(response, name)) is not None}
+    return {"episode": episode, "kind": kind, **given}
+
+
+def copied(message: Message, model_name: str | None) -> dict[str, Any]:
+    """A chat message as the arguments of a step that repeats it at the head of a continuation."""
+    content, role = message["content"], message["role"]
+    text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+    step: dict[str, Any] = {"source": "user", "message": text, "is_copied_context": True}
+    if role == "assistant":
+        calls = [_native_call(call) for call in message.get("tool_calls", [])]
+        step |= {"source": "agent", "model_name": model_name, "tool_calls": calls}
+    elif role == "tool":
+        step["extra"] = {"tool_call_id": message.get("tool_call_id")}
+    elif role == "system":
+        step["source"] = "system"
+    return step
+
+
+def _native_call(call: dict[str, Any]) -> ToolCall:
+    """A model's own tool call; arguments that are no JSON object stand under ``arguments``."""
+    given = call["function"].get("arguments")
+    try:
+        arguments = json.loads(given) if isinstance(given, str) else given
+    except (ValueError, RecursionError):
+        arguments = given
+    if not isinstance(arguments, dict):
+        arguments = {"arguments": given}
+    return ToolCall.model_construct(
+        tool_call_id=call["id"], function_name=call["function"]["name"], arguments=arguments
+    )

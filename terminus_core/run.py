@@ -15,9 +15,9 @@ from pydantic import ValidationError
 
 from terminus_core import records
 from terminus_core.chat import Chat, LLMRequest, Usage
-from terminus_core.errors import RunLimitReached, SessionClosedError, TerminusError
+from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
 from terminus_core.interfaces import Handoff, Marker, Subagent
-from terminus_core.observation import clean, terminal_text
+from terminus_core.observation import clean, limited, terminal_text
 from terminus_core.trajectory import (
     Observation,
     ObservationResult,
@@ -87,6 +87,7 @@ class Run:
 
     Attributes:
         instruction: the task as it was given.
+        prepared_instruction: the task as the first prompt puts it, after the filters.
         session_id: unique id.
         logs_dir: the run's folder.
         settings: effective settings.
@@ -101,7 +102,8 @@ class Run:
         pending_completion: a claim of completion waits for its confirmation.
         summarization_count: how many times the history has been replaced.
         last_response_model_name: the newest model name that an answer gave, ``None`` before.
-        rollout_details: one entry for each answer, with ``collect_rollout_details``.
+        rollout_details: one entry for each answer, calls beside the chat included, with ``collect_rollout_details``:
+            ``episode``, ``kind`` (``turn``, or what an aside was for) and the token ids and log-probabilities given.
         files: files made so far; an observer appends each of its own, once.
         metadata: what plugins want to see in the result.
         result: set when the run has ended.
@@ -126,6 +128,7 @@ class Run:
         plugins: Mapping[str, str],
     ) -> None:
         self.instruction = instruction
+        self.prepared_instruction = instruction
         self.session_id = session_id
         self.logs_dir = logs_dir
         self.settings = settings
@@ -242,11 +245,18 @@ class Run:
             max_output_tokens: the most that the answer may have.
 
         Raises:
-            RunLimitReached, LLMError: as for any call.
+            RunLimitReached, LLMError: as for any call; :class:`ContextLengthExceededError` also, and nothing is sent,
+                if ``max_output_tokens`` is not above zero.
         """
-        response = await self.call_llm(messages, max_output_tokens=max_output_tokens)
+        if max_output_tokens is not None and max_output_tokens <= 0:
+            raise ContextLengthExceededError(f"{kind}: no room for an answer")
+        sent = self.hooks.prepare_messages(self, messages)
+        # Providers want the definitions of the calls that stand in the history.
+        has_calls = any(message["role"] == "tool" or message.get("tool_calls") for message in sent)
+        tools = getattr(self.parser, "tools", None) if has_calls else None
+        response = await self.call_llm(sent, kind=kind, tools=tools, max_output_tokens=max_output_tokens)
         self.asides.add(response.usage)
-        subagent = Subagent(kind, list(messages), response, attempt)
+        subagent = Subagent(kind, list(sent), response, attempt)
         self.hooks.subagent_finished(self, subagent)
         return subagent
 
@@ -275,19 +285,20 @@ class Run:
         self.hooks.history_replaced(self, Handoff(index, prompt, list(subagents)))
         if self.settings.trajectory.linear_history:
             for message in messages:
-                self._copy_step(message)
+                self.record_step(**records.copied(message, self.last_response_model_name))
         self.record_step("user", prompt)
-        self.mark(f"Summary {index}", "summary")
-
-    def _copy_step(self, message: Message) -> None:
-        content = message["content"]
-        text = content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
-        if message["role"] == "assistant":
-            self.record_step("agent", text, model_name=self.last_response_model_name, is_copied_context=True)
-        else:
-            self.record_step("system" if message["role"] == "system" else "user", text, is_copied_context=True)
+        self.mark(f"Summary {index}" if subagents else f"Replaced history {index}", "summary")
 
     # -- acts of the loop ----------------------------------------------------------------------------------------------
+
+    def with_said(self, prompt: str) -> str:
+        """``prompt`` with what was said since the last one in front; that is recorded as a step."""
+        if not self._said:
+            return prompt
+        said = "\n\n".join(self._said)
+        self._said.clear()
+        self.record_step("user", said)
+        return f"{said}\n\n{prompt}"
 
     async def ask(self, prompt: str) -> LLMResponse:
         """Put ``prompt`` to the model and keep the turn; a failed call leaves the chat as it was.
@@ -296,11 +307,6 @@ class Run:
             RunLimitReached: the cost limit is reached.
             ContextLengthExceededError, LLMError: as of :meth:`LLM.call`.
         """
-        if self._said:
-            said = "\n\n".join(self._said)
-            self._said.clear()
-            self.record_step("user", said)
-            prompt = f"{said}\n\n{prompt}"
         asked = self.chat.prompt_messages(clean(prompt), self._images)
         messages = self.hooks.prepare_messages(self, [*self.chat.messages, *asked])
         response = await self.call_llm(messages, tools=getattr(self.parser, "tools", None))
@@ -314,10 +320,17 @@ class Run:
         self,
         messages: list[Message],
         *,
+        kind: str = "turn",
         tools: list[dict[str, Any]] | None = None,
         max_output_tokens: int | None = None,
     ) -> LLMResponse:
         """One model call, limits and rollouts included; counting is the caller's.
+
+        Args:
+            messages: the whole request.
+            kind: what it is for, noted with the rollout: ``turn``, or an aside's kind.
+            tools: native tool definitions.
+            max_output_tokens: the most that the answer may have.
 
         Raises:
             RunLimitReached, ContextLengthExceededError, LLMError: as of :meth:`ask`.
@@ -329,13 +342,7 @@ class Run:
         response = await self.llm.call(request)
         response.content = clean(response.content or "")
         if self.settings.agent.collect_rollout_details:
-            self.rollout_details.append(
-                {
-                    name: value
-                    for name in ("prompt_token_ids", "completion_token_ids", "logprobs")
-                    if (value := getattr(response, name)) is not None
-                }
-            )
+            self.rollout_details.append(records.rollout(response, kind, self.n_episodes))
         return response
 
     def finish(self, fault: BaseException | None) -> RunResult:
@@ -364,6 +371,15 @@ class Run:
             error=error,
         )
         return self.result
+
+    async def screen(self) -> str:
+        """The visible screen, filtered and limited; a text that says so if there is none to be had."""
+        assert self.session is not None  # noqa: S101 - the loop has checked
+        try:
+            rows = await self.session.capture_pane()
+        except (TimeoutError, TerminusError):
+            return "(not available)"
+        return limited(clean(self.hooks.filter_observation(self, rows)), self.settings.agent.output_limit_bytes)
 
     async def look(self) -> str:
         """The terminal's new text, filtered, limited and with its heading.
