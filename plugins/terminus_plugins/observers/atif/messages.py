@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from terminus_core import LLMResponse, Message, Step, Subagent, Usage
+from terminus_core import Step, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from terminus_core import LLMResponse, Message, Subagent
 
 # Steps are built unchecked: the document that takes them validates what it writes.
 

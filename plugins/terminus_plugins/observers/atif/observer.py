@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from terminus_core import Handoff, LLMResponse, Run, RunResult, Step, Subagent, Trajectory, Usage, hookimpl
+from terminus_core import Trajectory, hookimpl
 from terminus_plugins.observers.atif.document import Document, sums
 from terminus_plugins.observers.atif.growing_file import sweep
 from terminus_plugins.observers.atif.messages import steps_of
@@ -17,6 +17,8 @@ from terminus_plugins.observers.atif.replies import Replies
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from terminus_core import Handoff, LLMResponse, Run, RunResult, Step, Subagent, Usage
 
 logger = logging.getLogger(__name__)
 
