@@ -74,7 +74,7 @@ class Environment(Protocol):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """Nothing to take away by default."""
-        return  # noqa: PLR1711 - without a statement type checkers take the method for abstract
+        return
 
     @abstractmethod
     async def exec(
