@@ -227,8 +227,9 @@ class _Layers:
         for depth, key in enumerate(keys, start=1):
             inner = table.setdefault(key, {})
             if not isinstance(inner, dict):
-                dotted = ".".join(keys[:depth])
-                raise ConfigError(f"setting {dotted} is a value, but {origin} uses it as a table")
+                there = ".".join(keys[:depth])
+                place = origin_of(there, self.origins)
+                raise ConfigError(f"setting {there} ({place}) is a value; {origin} sets something inside it")
             table = inner
         return table
 

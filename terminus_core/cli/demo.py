@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import time
+import uuid
 from collections.abc import Mapping
 from contextlib import chdir
 from functools import partial
@@ -14,16 +14,17 @@ from typing import Any
 from terminus_core.cli.layers import with_options
 from terminus_core.cli.running import run_task
 from terminus_core.config import load_settings
+from terminus_core.run import new_logs_dir
 
 INSTRUCTION = (
-    "A tea shop keeps its prices in prices.txt: tea 3, coffee 4, cake 5. Write that file, write the sum of the prices "
-    "to total.txt, and print a list of 1,000 numbered receipts."
+    "Open a tea shop in a folder named shop: write its prices to prices.txt (tea 3, coffee 4, cake 5) and their sum to "
+    "total.txt, boil the kettle, which takes three seconds, and print 1,000 numbered receipts."
 )
 _DEFAULTS = (
     ("agent.llm", "scripted"),
     ("llm.scripted.replies", str(Path(__file__).with_name("demo.jsonl"))),
-    # Nobody's own prompt or start-up files: the demo looks the same everywhere.
-    ("session.tmux.shell", "env PS1='demo$ ' bash --norc --noprofile"),
+    # No prompt, start-up files or history of the user's: the demo looks the same everywhere.
+    ("session.tmux.shell", "env PS1='demo$ ' HISTFILE= bash --norc --noprofile"),
 )
 
 
@@ -35,6 +36,6 @@ def run_demo(options: Mapping[str, Any]) -> int:
     file = Path(options["config"] or os.devnull).absolute()
     loaded = with_options(partial(load_settings, file, environ={}, defaults=_DEFAULTS), options)
     agent = loaded.settings.agent
-    agent.logs_dir = str(Path(agent.logs_dir or f"terminus-runs/{time.strftime('%Y%m%d-%H%M%S')}-demo").absolute())
+    agent.logs_dir = str(Path(agent.logs_dir or new_logs_dir(uuid.uuid4().hex)).absolute())
     with TemporaryDirectory(prefix="terminus-demo-") as folder, chdir(folder):
         return run_task(INSTRUCTION, options, loaded)

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Usage
     from terminus_core.interfaces import Command, Handoff, ParseResult
     from terminus_core.run import Run, RunResult
+    from terminus_core.trajectory import Step
 
 LINE = 160
 """Characters of one event's own text that are shown."""
@@ -29,25 +30,27 @@ class LiveView:
         self._lines = lines
         self.run: Run | None = None
         self.result: RunResult | None = None
+        self._asked: list[Command] = []
+        self._sent = 0
 
     @hookimpl
     def terminus_run_started(self, run: Run) -> None:
         """Say which parts are at work and how to watch them."""
         self.run = run
         agent = run.settings.agent
-        model = run.llm.model_name or "no model named"
-        self._say("", f"{model} ({agent.llm}) in {agent.session} on {agent.environment}", bold=True)
+        parts = f"llm {agent.llm}, parser {agent.parser}, session {agent.session}, environment {agent.environment}"
+        self._say("", f"{run.llm.model_name} ({parts})", bold=True)
         if watch := getattr(run.session, "attach_command", None):
             self._say("", f"to watch: {watch}")
         self._say("", f"task: {run.instruction}")
 
     @hookimpl(trylast=True)
     def terminus_filter_observation(self, run: Run, text: str) -> None:
-        """Show how much the terminal said, and its last row."""
+        """Show how much the terminal said, and its last whole row: the very last one is mostly a prompt."""
         if run.n_episodes == 0:
             return
         rows = [row for row in text.splitlines() if row.strip()]
-        last = f": {rows[-1].strip()}" if rows else ""
+        last = f": {rows[-2:][0].strip()}" if rows else ""
         self._say(_place(run), f"< {_count(len(rows), 'row')}, {_count(len(text.encode()), 'byte')}{last}", dim=True)
 
     @hookimpl
@@ -58,25 +61,36 @@ class LiveView:
 
     @hookimpl
     def terminus_response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
-        """Say what the model is about, and what it has cost so far."""
+        """Say what the model is about, what it asks to type, and what it has cost so far."""
+        self._asked, self._sent = list(reply.commands), 0
         about = " \u2014 ".join(shorten(text, LINE) for text in (reply.analysis, reply.plan) if text.strip())
         if not about and not reply.error:
             about = shorten(response.content, LINE) or "an empty answer"
         if about:
             self._say(_place(run), about, bold=True)
+        self._say(_place(run), spent(run.totals), dim=True)
         if reply.error:
             self._say(_place(run), f"the answer could not be used: {reply.error}", fg="yellow")
         if reply.warning:
             self._say(_place(run), f"warnings: {reply.warning}", fg="yellow")
         if reply.is_task_complete:
             self._say(_place(run), "says that the task is complete")
-        self._say(_place(run), spent(run.totals), dim=True)
+        for command in reply.commands:
+            self._say(_place(run), _typed(command), fg="cyan")
 
     @hookimpl
     def terminus_command_sent(self, run: Run, command: Command) -> None:
-        """Show what was typed."""
-        typed = command.keystrokes
-        self._say(_place(run), f"> {typed}" if typed else f"(waits {command.duration_sec:g} s)", fg="cyan")
+        """Show what was typed if it is not what the model asked for: gates may change it."""
+        self._sent += 1
+        if command not in self._asked:
+            self._say(_place(run), f"instead {_typed(command)}", fg="cyan")
+
+    @hookimpl
+    def terminus_step_recorded(self, run: Run, step: Step) -> None:
+        """Tell if commands were not typed, and why: the observation says it."""
+        if step.source == "agent" and self._sent < len(self._asked) and step.observation:
+            why = step.observation.results[0].content
+            self._say(_place(run), f"{self._sent} of {_count(len(self._asked), 'command')} typed: {why}", fg="yellow")
 
     @hookimpl
     def terminus_history_replaced(self, run: Run, handoff: Handoff) -> None:
@@ -98,6 +112,10 @@ def spent(totals: Usage) -> str:
     cached = f" ({totals.cache_tokens:,} cached)" if totals.cache_tokens else ""
     cost = f", ${totals.cost_usd:.4f}" if totals.cost_usd else ""
     return f"tokens: {totals.prompt_tokens or 0:,} in{cached}, {totals.completion_tokens or 0:,} out{cost}"
+
+
+def _typed(command: Command) -> str:
+    return f"> {command.keystrokes}" if command.keystrokes else f"> (waits {command.duration_sec:g} seconds)"
 
 
 def _place(run: Run) -> str:

@@ -10,7 +10,6 @@ import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -55,6 +54,7 @@ def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSetting
         agent = Agent(settings=loaded.settings, observers=[*loaded.settings.agent.observers, view])
         end = anyio.run(_watched, agent, instruction)
         result = _result(end, view)
+        result.files = [path.absolute() for path in dict.fromkeys(result.files)]
         _summarize(result, lines, view, time.monotonic() - started)
     if options["as_json"]:
         print_json(result.to_json())
@@ -145,8 +145,8 @@ def _summarize(result: RunResult, lines: Lines, view: LiveView, seconds: float) 
     style = {"fg": "green" if result.status == "completed" else "red", "bold": True}
     lines.write(f"{result.status}{reason}", **style)
     lines.write(f"{episodes}, {spent(result.totals)}, {seconds:.1f} seconds")
-    for path in dict.fromkeys(result.files):
-        lines.write(f"{path.name.split('.')[0]}: {literal(str(Path(path).absolute()))}")
+    for path in result.files:
+        lines.write(f"{path.name.split('.')[0]}: {literal(str(path))}")
     if view.run is not None:
         lines.write(f"folder: {literal(str(view.run.logs_dir.absolute()))}")
 
