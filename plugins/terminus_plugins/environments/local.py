@@ -91,7 +91,7 @@ class LocalEnvironment(Environment):
     def __init__(self) -> None:
         self._folder = Path.cwd()
 
-    async def exec(  # noqa: PLR0913 - the interface
+    async def exec(
         self,
         command: str,
         *,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import anyio
 
-from terminus_core import EnvironmentFailedError, SessionBackend, SessionClosedError, TerminusError
+from terminus_core import EnvironmentFailedError, SessionBackend, TerminusError
 from terminus_plugins.tmux.channel import ControlChannel
 from terminus_plugins.tmux.config import TmuxConfig
 from terminus_plugins.tmux.session import TmuxSession

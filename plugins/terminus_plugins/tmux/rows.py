@@ -122,17 +122,16 @@ class RowReader:
         assert self.wanted is not None  # noqa: S101 - asked only with a place to go on from
         above = len(self._seen) - 1
         known = look.known(self.wanted, above + 1)
+        bottom = look.top + len(_trim(look.screen, look.state.cursor))
+        first = self.last
         if known is None:
             if self.wanted >= look.trimmed:
                 return None
-            known = self._seen  # trimmed away since: nothing to check by
-        bottom = look.top + len(_trim(look.screen, look.state.cursor))
-        first = self.last
-        if list(known[:above]) != self._seen[:above]:
-            changed = self.wanted + next(i for i in range(above) if known[i] != self._seen[i])
-            if changed >= look.top or bottom <= self.last:
+            # Trimmed away since: nothing to check by, and the last row may have been written on.
+        elif list(known[:above]) != self._seen[:above]:
+            first = self.wanted + next(i for i in range(above) if known[i] != self._seen[i])
+            if first >= look.top or bottom <= self.last:
                 return None  # redrawn, and all of it is on the screen
-            first = changed
         elif self._last_given and known[above] == self._seen[above]:
             first += 1
         left_out = max(0, look.first - first)

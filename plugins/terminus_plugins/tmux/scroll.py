@@ -1,8 +1,8 @@
 """How many rows have been dropped from the top of the history. No input or output here.
 
 tmux tells the size of the history, not how often it has cut it: a full history loses a tenth of its limit at a time.
-Between two looks at the size, the output itself says how many rows can have been scrolled at most. As long as that is
-less than a tenth, the number of cuts is certain.
+The output itself says how many rows can have been scrolled between two looks at the size. As long as only one number of
+cuts fits, it is certain.
 """
 
 from __future__ import annotations
@@ -13,31 +13,39 @@ class ScrollCounter:
 
     Attributes:
         trimmed: rows dropped so far.
-        doubts: how often the number of cuts was a guess.
+        doubts: how often the number of cuts could not be told.
+        width: columns of the terminal.
     """
 
-    def __init__(self, limit: int, width: int) -> None:
+    def __init__(self, limit: int, width: int, height: int) -> None:
         self.trimmed = 0
         self.doubts = 0
         self.width = width
-        self._step = max(1, limit // 10)
+        self._height = height
         self._limit = limit
+        self._step = max(1, limit // 10)
         self._history = 0
-        self._at_most = 0
+        self._feeds = 0  # line feeds since the last look: at the bottom of the screen each scrolls a row
+        self._wraps = 0  # rows that long lines may have scrolled, at most
 
     def output(self, escaped: bytes) -> bool:
         """Take output, in tmux's escaped form; ``True`` if it is time to look at the size again."""
-        self._at_most += escaped.count(b"\\012") + len(escaped) // self.width + 1
-        return self._at_most > self._step // 4
+        lines = escaped.split(b"\\012")
+        self._feeds += len(lines) - 1
+        self._wraps += 1 + sum(len(line) // self.width for line in lines if len(line) >= self.width)
+        return self._feeds + self._wraps > self._step // 4
 
     def observe(self, history: int) -> None:
         """Take the size of the history as it is after the output taken so far."""
         grown = history - self._history
         if history >= self._limit - self._step:
             fewest = max(0, -(grown // self._step))
-            most = (self._at_most - grown) // self._step
-            if most != fewest:
+            most = (self._feeds + self._wraps - grown) // self._step
+            cuts = max(fewest, most)
+            if fewest < most:  # long lines aside, about every line feed has scrolled a row
+                cuts = max(fewest, (self._feeds - grown + self._step // 2) // self._step)
+            if fewest != most and not -self._height <= grown + cuts * self._step - self._feeds <= self._wraps:
                 self.doubts += 1
-            self.trimmed += max(fewest, most) * self._step
+            self.trimmed += cuts * self._step
         self._history = history
-        self._at_most = 0
+        self._feeds = self._wraps = 0

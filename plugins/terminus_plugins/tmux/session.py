@@ -53,7 +53,7 @@ class TmuxSession(Session):
         self._pane = "%0"
         self._prompt = PromptState(self.token)
         self._rows = RowReader()
-        self._scroll = ScrollCounter(config.history_limit, config.pane_width)
+        self._scroll = ScrollCounter(config.history_limit, config.pane_width, config.pane_height)
         self._listeners = Listeners()
         self._posted: Request | None = None
         self._sizing: Request | None = None
@@ -186,14 +186,12 @@ class TmuxSession(Session):
             if stopped:
                 return
             size, screen = draw(replies[0].lines[0], replies[1].lines)
-            now = time.monotonic()
             first = Listeners()
             first.add(key, listener)
             first.tell("resize", size)
             first.tell("screen", screen)
             if first:
                 self._listeners.add(key, listener)
-            del now
 
         def stop() -> None:
             nonlocal stopped
