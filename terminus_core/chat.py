@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NotRequired, TypeAlias, TypedDict
 
 
@@ -51,10 +51,10 @@ class Usage:
         """Count ``other`` in; what it leaves open, or gives as NaN or infinity, changes nothing."""
         if other is None:
             return
-        for each in fields(Usage):
-            more = getattr(other, each.name)
+        for name in Usage.__slots__:
+            more = getattr(other, name)
             if more is not None and math.isfinite(more):
-                setattr(self, each.name, (getattr(self, each.name) or 0) + more)
+                setattr(self, name, (getattr(self, name) or 0) + more)
 
 
 @dataclass(slots=True)

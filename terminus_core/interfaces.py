@@ -7,6 +7,7 @@ protocols brings the optional members with their defaults; a class of the right 
 
 from __future__ import annotations
 
+import re
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -504,7 +505,8 @@ class Subagent:
     @property
     def trajectory_file(self) -> str:
         """The name of its own document, beside the run's trajectory."""
-        return f"trajectory.summarization-{self.attempt}-{self.kind}.json"
+        kind = re.sub(r"[^A-Za-z0-9_-]", "_", self.kind)
+        return f"trajectory.summarization-{self.attempt}-{kind}.json"
 
 
 @dataclass(slots=True)
