@@ -55,7 +55,8 @@ class RunFile:
 
     def _write(self) -> None:
         fresh = self._path.with_name(f".{RUN_FILE}.new")
-        with fresh.open("w", encoding="utf-8", opener=_private) as file:
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(json.dumps(self._data, indent=2) + "\n")
         fresh.replace(self._path)
 
@@ -67,7 +68,3 @@ class RunFile:
     ) -> None:
         if error is not None and self._data["status"] == "running":
             self.finish("error", f"{type(error).__name__}: {error}", 0)
-
-
-def _private(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
