@@ -77,6 +77,7 @@ class TmuxSession(Session):
         self._scroll.width = int(width)
         if not resumed:
             await self._wait_until_ready()
+            self._home = await self._program()
         else:
             self._scroll.observe(int(history))
             if ended:
@@ -138,7 +139,12 @@ class TmuxSession(Session):
         if keystrokes:
             self._type(keys)
         if block and keys.runs:
-            if not await self._wait(max_timeout_sec, self._end_of(keys, was_idle=was_idle, jobs=False)):
+            if self._prompt.shell is None:
+                ended = await self._wait_unmarked(max_timeout_sec)
+            else:
+                ended = await self._wait(max_timeout_sec, self._end_of(keys, was_idle=was_idle, jobs=False))
+            await self._settle_posted()
+            if not ended:
                 raise TimeoutError(f"the command has not ended within {max_timeout_sec:g} seconds")
         elif min_timeout_sec > 0:
             early = keystrokes and self._config.wait == "prompt"
@@ -229,6 +235,7 @@ class TmuxSession(Session):
         with self._speaking():
             await request.wait(self._channel.answer_timeout)
         await self._wait_until_ready()
+        self._home = await self._program()
 
     # -- typing and waiting --------------------------------------------------------------------------------------------
 
@@ -282,6 +289,15 @@ class TmuxSession(Session):
                 await changed.wait()
         return True
 
+    async def _wait_unmarked(self, seconds: float) -> bool:
+        """Wait until a shell that does not tell is in the foreground again, and quiet."""
+        started = time.monotonic()
+        while (now := time.monotonic()) - started < seconds and not await self._is_over():
+            if now - max(started, self._last_output) >= 2 * SETTLE_SEC and await self._program() == self._home:
+                return True
+            await anyio.sleep(POLL_SEC)
+        return await self._is_over()
+
     async def _wait_until_ready(self) -> None:
         started = time.monotonic()
         limit = self._config.start_timeout_sec
@@ -319,8 +335,7 @@ class TmuxSession(Session):
         if self._prompt.end_status is None:
             return False
         for attempt in range(6):
-            program = (await self._ask(f"display-message -p -t {self._pane} '#{{pane_current_command}}'"))[0]
-            if program.lines[0].decode(errors="replace") in KEEPERS:
+            if await self._program() in KEEPERS:
                 self._dead = True
                 return True
             await anyio.sleep(0.01 * 2**attempt)
@@ -357,6 +372,11 @@ class TmuxSession(Session):
     async def _ask(self, *commands: str) -> list[Reply]:
         with self._speaking():
             return await self._channel.ask(*commands)
+
+    async def _program(self) -> str:
+        """What runs in the foreground, as tmux tells it."""
+        replies = await self._ask(f"display-message -p -t {self._pane} '#{{pane_current_command}}'")
+        return replies[0].lines[0].decode(errors="replace")
 
     async def _look(self) -> Look:
         """One atomic look that reaches far enough up, or as far as ``max_rows`` allows."""
