@@ -119,9 +119,9 @@ def mend(text: str) -> tuple[str, bool]:
 
 
 def shown(text: str) -> str:
-    """A piece of the reply, quoted for a message: one line, not long."""
+    """A piece of the reply for a message: one line, not long."""
     line = mend(" ".join(text[: 4 * _SHOWN].split()))[0]
-    return f'"{line}"' if len(line) <= _SHOWN else f'"{line[:_SHOWN]}…"'
+    return line if len(line) <= _SHOWN else f"{line[:_SHOWN]}…"
 
 
 def place(text: str, position: int) -> str:

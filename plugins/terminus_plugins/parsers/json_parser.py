@@ -72,7 +72,7 @@ def _read(text: str, start: int) -> Reading:
 
 def _answer(value: dict[str, Any], found: ObjectText, start: int) -> Answer:
     answer = Answer(start, found.end, errors=[*found.problems, *_missing(value)], warnings=[*found.repairs])
-    if unknown := [shown(key) for key in value if key not in _KEYS]:
+    if unknown := [f'"{shown(key)}"' for key in value if key not in _KEYS]:
         answer.warnings.append(f"Unknown keys were ignored: {', '.join(unknown[:10])}")
     order = [_KEYS.index(key) for key in value if key in _KEYS]
     if order != sorted(order):
@@ -103,7 +103,7 @@ def _add_commands(answer: Answer, commands: Any) -> None:
             what = "must be a text" if "keystrokes" in command else "is missing"
             faults.append(f'Command {number}: "keystrokes" {what}.')
         else:
-            if unknown := [shown(key) for key in command if key not in ("keystrokes", "duration")]:
+            if unknown := [f'"{shown(key)}"' for key in command if key not in ("keystrokes", "duration")]:
                 answer.warnings.append(f"Command {number}: unknown keys were ignored: {', '.join(unknown[:10])}")
             answer.add_command(number, command["keystrokes"], command.get("duration", MISSING))
     if faults:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import unicodedata
@@ -20,6 +21,7 @@ JSON_WORDS = {
 PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 _RAW_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+_STRINGS = json.JSONDecoder(strict=False)
 _JSON_ESCAPE = re.compile(r'\\(?:(["\\/bfnrt])|u([0-9a-fA-F]{4})|.)', re.DOTALL)
 _PYTHON_ESCAPE = re.compile(
     r"""\\(?:(['"\\abfnrtv])|([0-7]{1,3})|x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})"""
@@ -62,7 +64,7 @@ class Values:
             for raw, value in node:
                 key = self._text(raw)
                 if key in result:
-                    self.problems.add(f"The key {shown(key)} stands twice in one object.")
+                    self.problems.add(f'The key "{shown(key)}" stands twice in one object.')
                 result[key] = self.read(value)
             return result
         if isinstance(node, list):
@@ -83,7 +85,10 @@ class Values:
         self._check_controls(inner)
         if any(each in inner for each in "\n\r\t"):
             self.repairs.add(_LINE_BREAK)
-        return _JSON_ESCAPE.sub(self._json_escape, inner) if "\\" in inner else inner
+        try:
+            return str(_STRINGS.decode(piece))
+        except json.JSONDecodeError:
+            return _JSON_ESCAPE.sub(self._json_escape, inner)
 
     def _json_escape(self, found: re.Match[str]) -> str:
         if short := found[1]:

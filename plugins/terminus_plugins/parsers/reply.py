@@ -26,6 +26,7 @@ TORN_TAG = re.compile(r"<(?:/?[a-z][^<>]*|/)?\Z", re.IGNORECASE)
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
 _MAX_LINES = 20
+_MAX_STARTS = 1_000
 
 
 @dataclass(slots=True)
@@ -76,7 +77,7 @@ def take_apart(text: str, scanner: re.Pattern[str], read: Callable[[str, int], R
     """
     reply = Reply(text)
     prose: tuple[list[str], list[str]] = ([], [])  # before and after the first answer
-    position = 0
+    position = starts = 0
     while found := scanner.search(text, position):
         prose[bool(reply.answers)].append(text[position : found.start()])
         if found.lastgroup == "think":
@@ -89,8 +90,12 @@ def take_apart(text: str, scanner: re.Pattern[str], read: Callable[[str, int], R
         elif found.lastgroup == "unthink":  # a lone one: all that went before was reasoning
             reply = Reply(text)
             prose = ([], [])
-            position = found.end()
+            position, starts = found.end(), 0
+        elif starts == _MAX_STARTS:
+            reply.error = reply.error or f"The reply holds more than {_MAX_STARTS} things that look like answers."
+            break
         else:
+            starts += 1
             reading = read(text, found.start())
             position = reading.end
             reply.error = reply.error or reading.error
@@ -142,17 +147,17 @@ def conclude(response: LLMResponse, reply: Reply, noun: str) -> ParseResult:
 
 def _refusal(reply: Reply, noun: str, *, was_cut: bool) -> str:
     """Why the reply has not exactly one answer to be used; ``""`` if it has."""
-    first, *others = reply.answers or [None]
+    answers = reply.answers
     if was_cut:
-        is_whole = first and first.closed and not others and not reply.error and not TORN_TAG.search(reply.text)
+        is_whole = len(answers) == 1 and answers[0].closed and not reply.error and not TORN_TAG.search(reply.text)
         return "" if is_whole else f"The reply was cut off before its one {noun} was complete; nothing of it was run."
     if not reply.text.strip(BLANKS):
         return f"The reply is empty; expected one {noun}."
-    if reply.error or first is None:
+    if reply.error or not answers:
         return reply.error or reply.hint or f"The reply holds no {noun} with commands."
-    if all(other and first.asks_the_same_as(other) for other in others):
+    if all(answers[0].asks_the_same_as(other) for other in answers[1:]):
         return ""
-    return f"The reply holds {len(reply.answers)} answers that differ; nothing was run. Send exactly one {noun}."
+    return f"The reply holds {len(answers)} answers that differ; nothing was run. Send exactly one {noun}."
 
 
 def extra(text: str) -> str:

@@ -85,7 +85,8 @@ class _Reader:
                 self._read_part(tag, name)
         if TORN_TAG.search(self._text, self._at):
             raise _BrokenError("The answer ends inside a tag.", len(self._text))
-        if self._has_root and self._parts and not self._is_answer():
+        is_begun = self._parts or not self._text[self._at :].strip(BLANKS)
+        if self._has_root and is_begun and not self._is_answer():
             raise _BrokenError("<response> is never closed.", len(self._text))
         return self._stop()
 
