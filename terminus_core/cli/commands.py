@@ -8,6 +8,9 @@ from typing import Any
 
 import click
 
+from terminus_core.cli.cast import cast
+from terminus_core.cli.view import view
+
 Command = Callable[..., int | None]
 
 SETTING_KEYS = {
@@ -137,3 +140,7 @@ def config(**options: Any) -> None:
     from terminus_core.cli.listing import list_settings  # noqa: PLC0415 - heavy
 
     list_settings(options)
+
+
+terminus.add_command(view)
+terminus.add_command(cast)

@@ -1,0 +1,264 @@
+"""ATIF documents of any version and any agent, as what the page shows. What is odd becomes text, never an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+MAX_DOCUMENTS = 2000
+"""Documents that one run may refer to."""
+
+_COMMAND_KEYS = ("keystrokes", "command", "cmd", "code", "script", "input")
+"""Arguments that people read as the command itself, in the order of preference."""
+
+_SAYINGS = (
+    ("Previous response had parsing errors:", "error", "The answer could not be used"),
+    ("Previous response had warnings:", "warning", "Warnings about the answer"),
+    ("The terminal did not come back within", "warning", "A command timed out"),
+)
+"""Beginnings of observations that say that something went wrong."""
+
+_TOO_LARGE = 2**53
+"""From here on a browser's numbers are not exact."""
+
+Json = dict[str, Any]
+
+
+class DocumentError(ValueError):
+    """A file is no trajectory; the text says why, in one line."""
+
+
+def read_documents(path: Path) -> dict[str, Json]:
+    """A trajectory and every document that it refers to, by name; the first is the trajectory itself.
+
+    Only files below the trajectory's own folder are followed.
+
+    Raises:
+        DocumentError: the trajectory itself cannot be read as one.
+        OSError: it cannot be opened.
+    """
+    reader = _Reader(path.parent.resolve())
+    reader.read(path.name)
+    return reader.documents
+
+
+class _Reader:
+    def __init__(self, root: Path) -> None:
+        self.documents: dict[str, Json] = {}
+        self._root = root
+        self._ids: dict[str, str] = {}  # trajectory and session ids of documents: their names
+
+    def read(self, name: str) -> None:
+        """Read a file of the root folder, and what it refers to."""
+        data = _load(self._root / name)
+        self._take(name, data, Path(name).parent.as_posix())
+
+    def _take(self, name: str, data: Json, folder: str, kind: str = "main") -> None:
+        document = self.documents[name] = _document(name, data, kind)
+        for key in ("trajectory_id", "session_id"):
+            if isinstance(data.get(key), str):
+                self._ids.setdefault(data[key], name)
+        for embedded in _dicts(data.get("subagent_trajectories")):
+            self._take(f"{name}#{_text(embedded.get('trajectory_id'))}", embedded, folder, "subagent")
+        for step in document["steps"]:
+            for result in step["results"]:
+                result["refs"] = [self._follow(name, folder, ref) for ref in result["refs"]]
+        if isinstance(following := data.get("continued_trajectory_ref"), str):
+            document["next"] = self._open(folder, following, "continuation")
+            document["next_name"] = following
+
+    def _follow(self, name: str, folder: str, ref: Json) -> Json:
+        path, ident = ref.get("trajectory_path"), ref.get("trajectory_id")
+        shown = next((value for value in (path, ident, ref.get("session_id")) if isinstance(value, str)), "?")
+        found = None
+        if isinstance(ident, str):
+            found = f"{name}#{ident}" if f"{name}#{ident}" in self.documents else self._ids.get(ident)
+        if found is None and isinstance(path, str):
+            found = self._open(folder, path, "subagent")
+        if found is None and path is None and isinstance(ref.get("session_id"), str):
+            found = self._ids.get(ref["session_id"])
+        return {"label": shown, "doc": found}
+
+    def _open(self, folder: str, reference: str, kind: str) -> str | None:
+        """The name of the document that a path refers to; ``None`` if there is none that may be read."""
+        try:
+            target = (self._root / folder / reference).resolve()
+            name = target.relative_to(self._root).as_posix()
+            if name in self.documents:
+                return name
+            if len(self.documents) >= MAX_DOCUMENTS:
+                return None
+            self._take(name, _load(target), Path(name).parent.as_posix(), kind)
+        except (OSError, ValueError):
+            return None
+        return name
+
+
+def _load(path: Path) -> Json:
+    try:
+        data = json.loads(path.read_bytes().decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        raise DocumentError(f"{path} is no JSON document") from None
+    if not isinstance(data, dict) or not isinstance(data.get("steps"), list):
+        raise DocumentError(f"{path} is no ATIF trajectory: it has no list of steps")
+    return data
+
+
+def _document(name: str, data: Json, kind: str) -> Json:
+    agent = _dict(data.get("agent"))
+    steps: list[Json] = []
+    previous: float | None = None
+    for number, step in enumerate(_dicts(data["steps"]), start=1):
+        steps.append(_step(step, number, previous))
+        previous = steps[-1]["time"] or previous
+    final = _dict(data.get("final_metrics"))
+    return {
+        "name": name,
+        "kind": kind,
+        "schema": _text(data.get("schema_version")),
+        "agent": " ".join(_text(agent.get(key)) for key in ("name", "version") if agent.get(key)),
+        "model": _text(agent.get("model_name")),
+        "notes": _text(data.get("notes")),
+        "final": final,
+        "steps": steps,
+    }
+
+
+def _step(step: Json, number: int, previous: float | None) -> Json:
+    when = seconds_since_1970(step.get("timestamp"))
+    calls = [_call(call) for call in _dicts(step.get("tool_calls"))]
+    results = list(_results(step.get("observation")))
+    metrics = _dict(step.get("metrics"))
+    extra = step.get("extra")
+    return {
+        "n": number,
+        "source": _text(step.get("source")) or "agent",
+        "time": when,
+        "seconds": max(0.0, when - previous) if when is not None and previous is not None else None,
+        "message": _text(step.get("message")),
+        "reasoning": _text(step.get("reasoning_content")),
+        "model": _text(step.get("model_name")),
+        "calls": calls,
+        "results": results,
+        "prompt": number_or_none(metrics.get("prompt_tokens")),
+        "completion": number_or_none(metrics.get("completion_tokens")),
+        "cached": number_or_none(metrics.get("cached_tokens")),
+        "cost": number_or_none(metrics.get("cost_usd")),
+        "copied": step.get("is_copied_context") is True,
+        "flags": list(_flags(step, results)),
+        "extra": _pretty(extra) if extra else "",
+    }
+
+
+def _call(call: Json) -> Json:
+    arguments = call.get("arguments")
+    named = _dict(arguments)
+    command = next((named[key] for key in _COMMAND_KEYS if isinstance(named.get(key), str)), None)
+    return {
+        "id": _text(call.get("tool_call_id")),
+        "name": _text(call.get("function_name")),
+        "command": command,
+        "seconds": number_or_none(named.get("duration")),
+        "arguments": "" if command is not None or not arguments else _pretty(arguments),
+    }
+
+
+def _results(observation: Any) -> Iterator[Json]:
+    given = observation.get("results") if isinstance(observation, dict) else observation
+    for result in given if isinstance(given, list) else [given] if given else []:
+        if isinstance(result, dict):
+            yield {
+                "for": _text(result.get("source_call_id")),
+                "text": _text(result.get("content")),
+                "refs": _dicts(result.get("subagent_trajectory_ref")),
+                "extra": _pretty(result["extra"]) if result.get("extra") else "",
+                "error": _said_error(result.get("extra")),
+            }
+        else:
+            yield {"for": "", "text": _text(result), "refs": [], "extra": "", "error": ""}
+
+
+def _flags(step: Json, results: list[Json]) -> Iterator[Json]:
+    extra = _dict(step.get("extra"))
+    if extra.get("finish_reason") == "length":
+        yield {"kind": "error", "text": "The answer was cut off at the output limit"}
+    for said in [_said_error(extra), *(result["error"] for result in results)]:
+        if said:
+            yield {"kind": "error", "text": said}
+    for result in results:
+        for beginning, kind, text in _SAYINGS:
+            if beginning in result["text"][:400]:
+                yield {"kind": kind, "text": text}
+
+
+def _said_error(extra: Any) -> str:
+    """What an ``extra`` of any agent says about a failure, in the common ways to say it."""
+    for key, value in _dict(extra).items():
+        name = key.lower()
+        if name in {"exit_code", "exit_status", "return_code", "returncode"}:
+            if isinstance(value, int) and value:
+                return f"Exit status {value}"
+        elif value and (name in {"error", "exception"} or name.endswith("is_error")):
+            return f"Error: {value[:200]}" if isinstance(value, str) else "Error"
+    return ""
+
+
+# -- values of any kind ------------------------------------------------------------------------------------------------
+
+
+def _dict(value: Any) -> Json:
+    return value if isinstance(value, dict) else {}
+
+
+def _dicts(value: Any) -> list[Json]:
+    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+
+
+def _text(value: Any) -> str:
+    """Content as text: of parts the text, and the place of what is no text."""
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and all(isinstance(part, dict) for part in value):
+        return "\n".join(_part(part) for part in value)
+    return _pretty(value)
+
+
+def _part(part: Json) -> str:
+    if isinstance(part.get("text"), str):
+        text: str = part["text"]
+        return text
+    source = _dict(part.get("source"))
+    if path := source.get("path"):
+        shown = str(path) if not str(path).startswith("data:") else "embedded"
+        return f"[{part.get('type', 'file')}: {shown}]"
+    return _pretty(part)
+
+
+def _pretty(value: Any) -> str:
+    try:
+        return json.dumps(value, indent=2, ensure_ascii=False)
+    except RecursionError:
+        return "[too deep to show]"
+
+
+def number_or_none(value: Any) -> float | None:
+    """A finite number, or ``None``."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if abs(value) < _TOO_LARGE else None  # false for NaN too
+
+
+def seconds_since_1970(value: Any) -> float | None:
+    """A time as number or ISO 8601 text; without a zone it is taken as UTC. ``None`` if it is none."""
+    if isinstance(value, int | float):
+        return number_or_none(value)
+    try:
+        when = datetime.fromisoformat(value)
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return None
