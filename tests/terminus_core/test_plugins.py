@@ -109,9 +109,9 @@ def test_one_name_twice_is_an_error_that_names_both_pl_06(distribution):
     distribution("first-dist", {"one": MINIMAL.format(name="same")})
     distribution("second-dist", {"two": MINIMAL.format(name="same")})
     manager = PluginManager()
-    with pytest.raises(PluginError, match=r"completion 'same'.*first-dist 1\.2\.3.*second-dist 1\.2\.3"):
+    with pytest.raises(PluginError, match=r"completion named 'same'.*first-dist 1\.2\.3.*second-dist 1\.2\.3"):
         manager.check(Settings())
-    with pytest.raises(PluginError, match="completion 'same'"):
+    with pytest.raises(PluginError, match="completion named 'same'"):
         Agent()
 
 
