@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import secrets
 import shlex
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from terminus_core import EnvironmentFailedError
 
@@ -55,24 +55,27 @@ done
 """
 
 
-def new_mark() -> str:
-    """A word that no profile writes."""
-    return f"terminus-{secrets.token_hex(8)}"
+class Start(NamedTuple):
+    """What to write to a :data:`STARTER`, and the mark that it says once it has obeyed."""
+
+    lines: bytes
+    mark: str
 
 
-def start_lines(command: str, *, mark: str, cwd: str | None, env: Mapping[str, str] | None) -> bytes:
-    """What to write to a :data:`STARTER` so that it runs ``command``.
+def start(command: str, *, cwd: str | None = None, env: Mapping[str, str] | None = None) -> Start:
+    """How a :data:`STARTER` is told to run ``command``.
 
     Raises:
         EnvironmentFailedError: something holds a NUL character, which no command line can carry.
     """
+    mark = f"terminus-{secrets.token_hex(8)}"
     script = ["unset s nl"]
     if cwd is not None:
         why = shlex.quote(f"cannot enter the folder {cwd}")
         script.append(f"CDPATH= cd -- {shlex.quote(cwd)} >/dev/null 2>&1 || {{ echo {why} >&2; exit 1; }}")
     script += [f"export {name}={shlex.quote(value)}" for name, value in (env or {}).items()]
     script += [f"printf '\\n%s %s\\n' {mark} $$", command]
-    return line(OWN_SESSION) + line("\n".join(script))
+    return Start(line(OWN_SESSION) + line("\n".join(script)), mark)
 
 
 def line(script: str) -> bytes:

@@ -104,13 +104,13 @@ class TmuxBackend(SessionBackend):
         return Place(found["tmux"], found["folder"], name)
 
     def _missing(self, found: dict[str, str]) -> str:
+        if self.config.tmux_path:
+            return f"there is no tmux at {self.config.tmux_path!r}: correct tmux_path in [session.tmux]"
         if found.get("login"):
             return (
                 f"tmux is at {found['login']}, which only a login shell has on its PATH: "
                 f'set tmux_path = "{found["login"]}" in [session.tmux]'
             )
-        if self.config.tmux_path:
-            return f"there is no tmux at {self.config.tmux_path!r}: correct tmux_path in [session.tmux]"
         return (
             "tmux is not installed: apt-get install tmux (Debian, Ubuntu), dnf install tmux (Fedora), "
             "apk add tmux (Alpine), brew install tmux (macOS)"
@@ -139,8 +139,8 @@ class TmuxBackend(SessionBackend):
                 logger.debug("Cannot sweep old tmux servers: %s", error)
 
     def _resumed(self, found: Place, token: str) -> TmuxSession:
-        folder, name, mark = token.split(" ")
-        return TmuxSession(Place(found.tmux, folder, name), self.config, mark)
+        folder, _, name = token.rpartition(" ")
+        return TmuxSession(Place(found.tmux, folder, name), self.config)
 
     async def _remove(self, environment: Environment, options: SessionOptions, session: TmuxSession) -> None:
         try:
@@ -169,3 +169,4 @@ async def _close(channel: ControlChannel, stream: EnvironmentProcess) -> None:
     with anyio.move_on_after(CLOSE_SEC):
         await channel.finished.wait()
     await stream.aclose()
+    channel.stop()

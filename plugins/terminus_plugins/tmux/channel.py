@@ -144,6 +144,7 @@ class ControlChannel(Channel):
         self._pending: deque[Request] = deque()
         self._outgoing: list[bytes] = []
         self._wake = anyio.Event()
+        self._scopes = (anyio.CancelScope(shield=True), anyio.CancelScope(shield=True))
         self._reason = ""
 
     def start(self, group: TaskGroup) -> None:
@@ -162,20 +163,25 @@ class ControlChannel(Channel):
         self._wake.set()
         return request
 
+    def stop(self) -> None:
+        """End both tasks, after the client has been ended: a server that hangs may still hold the stream open."""
+        for scope in self._scopes:
+            scope.cancel()
+
     # Both tasks are shielded: they end with the stream, whoever owns the stream decides when. A reader that is
     # cancelled first leaves a tmux client that blocks, and with it a server.
 
     async def _read(self) -> None:
-        with anyio.CancelScope(shield=True):
+        with self._scopes[0]:
             with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
                 while True:
                     for event in self._reader.feed(await self._stream.receive(65536)):
                         self._take(event)
-            self._end()
+        self._end()
 
     async def _write(self) -> None:
         with (
-            anyio.CancelScope(shield=True),
+            self._scopes[1],
             suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError),
         ):
             while self.ended is None:

@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import re
 
-_MARK = re.compile(rb"\x1b\]133;([BCDX]);([^\x07\x1b]*)\x07")
-_CLEARS = re.compile(rb"\x1b(?:c|\[3J)")
-_LONGEST = 96
-"""No mark or sequence of interest is longer; an unfinished one at the end of a piece is kept up to here."""
+_SIGNS = re.compile(rb"\x1b(?:\]133;([BCDX]);([^\x07\x1b]*)\x07|\[\?2004([hl])|(c|\[3J))")
+_UNFINISHED = re.compile(rb"\x1b(?:\](?:1(?:3(?:3(?:;[^\x07\x1b]{,80})?)?)?)?|\[(?:3|\?(?:2(?:0(?:04?)?)?)?)?)?\Z")
 
 # bash runs this before each prompt, and keeps ``$?``. The mark B is added to whatever prompt the user has.
 PROMPT_COMMAND = (
@@ -31,6 +29,7 @@ class PromptState:
         jobs: the shell's background and stopped jobs at the last prompt.
         shell: the process id of the shell that the marks belong to, ``None`` before its first prompt.
         end_status: exit status in the end mark; ``None`` as long as the shell lives.
+        reading: a line editor has asked for bracketed paste: it reads.
         cleared: how often the history was wiped.
     """
 
@@ -45,6 +44,7 @@ class PromptState:
         self._token = token.encode()
         self._done = False
         self.idle = False
+        self.reading = False
         self.prompts = 0
         self.jobs = 0
         self.shell: bytes | None = None
@@ -58,26 +58,29 @@ class PromptState:
 
     @property
     def wants(self) -> bool:
-        """Whether a mark may be cut at the end of what has been fed."""
+        """Whether something of interest may be cut at the end of what has been fed."""
         return bool(self._tail)
 
     def feed(self, data: bytes) -> bool:
-        """Take output as the program wrote it; ``True`` if a mark was in it."""
-        if self._tail:
-            data, self._tail = self._tail + data, b""
-        start = data.rfind(b"\x1b")
-        if start >= 0 and len(data) - start < _LONGEST and _unfinished(data[start:]):
-            data, self._tail = data[:start], data[start:]
-        self.cleared += len(_CLEARS.findall(data))
-        marks = _MARK.findall(data)
-        for kind, text in marks:
-            self._take(kind, text.split(b";"))
-        return bool(marks)
+        """Take output as the program wrote it; ``True`` if the shell has said something."""
+        data = self._tail + data
+        cut = _UNFINISHED.search(data, max(0, data.rfind(b"\x1b")))
+        self._tail = cut[0] if cut else b""
+        said = False
+        for kind, text, paste, _ in _SIGNS.findall(data):
+            said = said or bool(kind or paste)
+            if kind:
+                self._take(kind, text.split(b";"))
+            elif paste:
+                self.reading = paste == b"h"
+            else:
+                self.cleared += 1
+        return said
 
     def _take(self, kind: bytes, values: list[bytes]) -> None:
         if kind == b"X" and values[0] == self._token:
             self.idle = False
-            self.end_status = int(values[-1]) if values[-1].isdigit() else 0
+            self.end_status = _number(values[-1])
         elif kind == b"D" and len(values) > 1:
             self.shell = self.shell or values[1]
             self._done = values[1] == self.shell
@@ -88,11 +91,9 @@ class PromptState:
             self._done = False
             self.idle = True
             self.prompts += 1
-            self.jobs = int(values[0]) if values[0].isdigit() else 0
+            self.jobs = _number(values[0])
 
 
-def _unfinished(text: bytes) -> bool:
-    """Whether ``text``, which begins with ESC, may be the beginning of something that we look for."""
-    if len(text) < len(b"\x1b]133;"):
-        return b"\x1b]133;".startswith(text) or b"\x1b[3J".startswith(text)
-    return text.startswith(b"\x1b]133;") and b"\x07" not in text
+def _number(text: bytes) -> int:
+    """A small number, 0 for anything else: programs can write anything."""
+    return int(text) if len(text) < len("1000000") and text.isdigit() else 0

@@ -54,7 +54,7 @@ class ControlReader:
             if self._block is not None:
                 self._in_block(line, events)
             elif line.startswith(b"%output "):
-                _, pane, text = line.split(b" ", 2)
+                pane, _, text = line[8:].partition(b" ")
                 events.append(Output(pane, text))
             elif line.startswith(b"%begin "):
                 self._stamp = line[7:]

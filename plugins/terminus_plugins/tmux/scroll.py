@@ -41,11 +41,10 @@ class ScrollCounter:
         if history >= self._limit - self._step:
             fewest = max(0, -(grown // self._step))
             most = (self._feeds + self._wraps - grown) // self._step
-            cuts = max(fewest, most)
-            if fewest < most:  # long lines aside, about every line feed has scrolled a row
-                cuts = max(fewest, (self._feeds - grown + self._step // 2) // self._step)
-            if fewest != most and not -self._height <= grown + cuts * self._step - self._feeds <= self._wraps:
+            # On the way to the bottom of the screen line feeds scroll nothing; below it each scrolls a row.
+            likely = max(fewest, -((grown + self._height - self._feeds) // self._step))
+            if fewest != most and likely != most:
                 self.doubts += 1
-            self.trimmed += cuts * self._step
+            self.trimmed += max(fewest, most) * self._step
         self._history = history
         self._feeds = self._wraps = 0

@@ -33,6 +33,8 @@ QUIET_SEC = 2.0
 """Quiet after which a shell without marks counts as ready."""
 PROMPT_QUIET_SEC = 0.5
 """The same, if it shows something that may be a prompt."""
+SILENT_BASH_SEC = 5.0
+"""The same for a bash, whose start-up files may have silenced the marks, or may just be slow."""
 POLL_SEC = 0.05
 """How often a shell without marks is asked whether it is back."""
 BIG_CAPTURE_BYTES = 300_000
@@ -44,8 +46,8 @@ class TmuxSession(Session):
 
     capabilities = frozenset({"exit_status", "history", "prompt", "resize", "restart", "resume", "stream"})
 
-    def __init__(self, place: Place, config: TmuxConfig, token: str = "") -> None:
-        self.token = token or secrets.token_hex(8)
+    def __init__(self, place: Place, config: TmuxConfig) -> None:
+        self.token = secrets.token_hex(8)
         self.place = place
         self.server = ""
         self._config = config
@@ -70,25 +72,27 @@ class TmuxSession(Session):
         """Use ``channel``; wait until the shell reads, or, resumed, find out how things are."""
         self._channel = channel
         target = f"={self.place.name}:"
-        fields = "#{pid} #{pane_id} #{pane_width} #{history_size} #{@ended}"
+        fields = "#{pid} #{pane_id} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
         reply = (await self._ask(f"display-message -p -t {target} {quote(fields)}"))[0]
-        server, pane, width, history, *ended = reply.lines[0].decode().split()
-        self.server, self._pane = server, pane
+        self.server, self._pane, width, history, kept = reply.lines[0].decode().split(" ", 4)
         self._scroll.width = int(width)
         if not resumed:
             await self._wait_until_ready()
-            self._home = await self._program()
-        else:
-            self._scroll.observe(int(history))
-            if ended:
-                self._prompt.end_status = int(ended[0])
+            return
+        self._scroll.observe(int(history))
+        self.token, shell, self._home, ended = kept.split(":")
+        self._prompt.restart(self.token)
+        self._prompt.shell = shell.encode() or None
+        self._prompt.end_status = int(ended) if ended else None
 
     def on_output(self, pane: bytes, escaped: bytes) -> None:
         """Take what a program wrote; called by the channel, in order."""
         if pane != self._pane.encode():
             return
         self._last_output = time.monotonic()
-        self._spoke = True
+        if not self._spoke:
+            self._spoke = True
+            self.on_change()
         if self._scroll.output(escaped) and (self._sizing is None or self._sizing.finished):
             self._sizing = self._channel.post(
                 f"display-message -p -t {self._pane} '#{{history_size}}'",
@@ -115,7 +119,7 @@ class TmuxSession(Session):
     @property
     def resume_token(self) -> str:
         """What another process attaches with, if this one is gone without closing the session."""
-        return f"{self.place.folder} {self.place.name} {self.token}"
+        return f"{self.place.folder} {self.place.name}"
 
     @property
     def attach_command(self) -> str:
@@ -235,7 +239,6 @@ class TmuxSession(Session):
         with self._speaking():
             await request.wait(self._channel.answer_timeout)
         await self._wait_until_ready()
-        self._home = await self._program()
 
     # -- typing and waiting --------------------------------------------------------------------------------------------
 
@@ -244,10 +247,9 @@ class TmuxSession(Session):
         self._prompt.sent()
         leave_mode = f"copy-mode -q -t {self._pane}"
         first, *rest = keys.lists
-        self._posted = self._channel.post(leave_mode, *first)
+        self._posted = self._channel.post(leave_mode, *first, then=lambda _: self._listeners.tell("input", keys.data))
         for commands in rest:
             self._posted = self._channel.post(*commands)
-        self._listeners.tell("input", keys.data)
 
     async def _settle_posted(self) -> None:
         """Wait until earlier keys have been taken."""
@@ -299,29 +301,42 @@ class TmuxSession(Session):
         return await self._is_over()
 
     async def _wait_until_ready(self) -> None:
+        """Wait until the shell reads, and note in tmux what another process needs to know about it."""
         started = time.monotonic()
         limit = self._config.start_timeout_sec
-        while (waited := time.monotonic() - started) < limit:
+        while (left := started + limit - time.monotonic()) > 0:
             if await self._is_over():
                 raise SessionClosedError(f"the shell ended with status {self._prompt.end_status} before it was ready")
-            if self._prompt.idle:
-                return
-            pause = PROMPT_QUIET_SEC if self._spoke and not self._config.expects_marks else QUIET_SEC
             quiet = time.monotonic() - max(self._last_output, started)
-            if quiet >= pause:
-                if not self._config.expects_marks and quiet >= QUIET_SEC:
-                    return
-                column = (await self._ask(f"display-message -p -t {self._pane} '#{{cursor_x}}'"))[0]
-                if column.lines != [b"0"]:
-                    return
-                pause = quiet + POLL_SEC
+            pause = await self._ready_in(quiet)
+            if pause <= 0:
+                break
             changed = self._changed
-            with anyio.move_on_after(min(pause - quiet, limit - waited)):
+            with anyio.move_on_after(min(pause, left)):
                 await changed.wait()
-        raise EnvironmentFailedError(
-            f"the shell showed no prompt within {limit:g} seconds: look at its start-up files, "
-            "or raise start_timeout_sec in [session.tmux]"
-        )
+        else:
+            raise EnvironmentFailedError(
+                f"the shell showed no prompt within {limit:g} seconds: look at its start-up files, "
+                "or raise start_timeout_sec in [session.tmux]"
+            )
+        self._home = await self._program()
+        values = {"@token": self.token, "@shell": (self._prompt.shell or b"").decode(), "@home": self._home}
+        self._channel.post(*(f"set-option -p -t {self._pane} {key} {quote(value)}" for key, value in values.items()))
+
+    async def _ready_in(self, quiet: float) -> float:
+        """How long to wait until the shell may have shown that it reads: 0, it has."""
+        if self._prompt.idle:
+            return 0.0
+        if self._prompt.reading:  # a line editor, whose prompt follows at once
+            return SETTLE_SEC - quiet
+        if self._config.expects_marks:
+            enough = SILENT_BASH_SEC
+        else:
+            enough = PROMPT_QUIET_SEC if self._spoke else QUIET_SEC
+        if quiet < enough or (quiet >= QUIET_SEC and not self._config.expects_marks):
+            return enough - quiet
+        reply = (await self._ask(f"display-message -p -t {self._pane} '#{{cursor_x}}'"))[0]
+        return POLL_SEC if reply.lines == [b"0"] else 0.0
 
     # -- the end -------------------------------------------------------------------------------------------------------
 

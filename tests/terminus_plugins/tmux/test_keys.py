@@ -128,7 +128,9 @@ async def test_everything_else_is_typed_byte_for_byte(terminal, until):
 async def test_newline_is_the_enter_key(terminal, until):
     """tm-17"""
     async with terminal.open() as session:
-        got = await raw(session, until, terminal.folder, ["y\n", "Enter", "C-j", "a\nb\n", "c\r\nd", "Up\n", "a\tb\n\tc\n"])
+        got = await raw(
+            session, until, terminal.folder, ["y\n", "Enter", "C-j", "a\nb\n", "c\r\nd", "Up\n", "a\tb\n\tc\n"]
+        )
         assert got == b"y\r\r\na\rb\rc\rdUp\ra\tb\r\tc\r"
 
 

@@ -1,0 +1,437 @@
+"""How a session begins and ends, and what it leaves behind: nothing."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import anyio
+import pytest
+
+from terminus_core import EnvironmentFailedError, SessionClosedError
+from terminus_plugins.environments.local import LocalEnvironment
+from terminus_plugins.tmux import TmuxBackend
+
+pytestmark = pytest.mark.anyio
+
+
+def tmux(place, *words) -> str:
+    done = subprocess.run(
+        [place.tmux, "-S", f"{place.folder}/socket", *words], capture_output=True, text=True, check=False
+    )
+    return done.stdout.strip()
+
+
+def processes_with(text) -> list[str]:
+    listed = subprocess.run(["ps", "-eo", "pid,args"], capture_output=True, text=True, check=True).stdout
+    return [line for line in listed.splitlines() if text in line]
+
+
+async def within_a_second(condition) -> None:
+    deadline = time.monotonic() + 1
+    while not await condition():
+        assert time.monotonic() < deadline, "not noticed within a second"
+        await anyio.sleep(0.02)
+
+
+# -- the beginning -----------------------------------------------------------------------------------------------------
+
+
+async def test_first_key_waits_for_a_slow_shell_that_flushes_its_input(terminal):
+    """tm-08"""
+    terminal.rc("printf 'loading ...'; sleep 2.3; python3 -c 'import termios; termios.tcflush(0, 0)'; PS1='$ '\n")
+    async with terminal.open() as session:
+        await session.send_keys("touch started.ok\n", block=True)
+        assert (terminal.folder / "started.ok").exists()
+        assert (await session.capture_pane()).count("touch") == 1
+
+
+@pytest.mark.parametrize(
+    "shell",
+    [
+        "",
+        "sh",
+        "dash -l",
+        "bash --norc --noprofile",
+        "exec bash --login",
+        "env PS1='a> ' dash",
+        "busybox ash",
+        "zsh -f",
+    ],
+)
+async def test_shells(terminal, shell):
+    if shell.split(" ", maxsplit=1)[0] in {"busybox", "zsh"} and not shutil.which(shell.split(" ", maxsplit=1)[0]):
+        pytest.skip("not installed here")
+    async with terminal.open(shell=shell) as session:
+        await session.send_keys("echo ready; exit 7\n", min_timeout_sec=20)
+        assert "ready" in await session.get_incremental_output()
+        assert not await session.is_session_alive()
+        assert session.exit_status == 7
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "PS1='\\u two\\nlines> '",
+        "PS1=''",
+        "PROMPT_COMMAND='echo before'\"; $PROMPT_COMMAND\"",
+        "PS1='\\[\\e[31m\\]red\\[\\e[0m\\] '",
+        "set -eu",
+    ],
+)
+async def test_prompts_of_the_users_own(terminal, prompt):
+    terminal.rc(prompt + "\n")
+    async with terminal.open() as session:
+        started = time.monotonic()
+        await session.send_keys("echo one; true\n", min_timeout_sec=20)
+        assert time.monotonic() - started < 10
+        assert "\none" in await session.get_incremental_output()
+
+
+async def test_shell_whose_marks_were_overwritten(terminal):
+    terminal.rc("PS1='mine> '; PROMPT_COMMAND='true'\n")
+    async with terminal.open() as session:
+        await session.send_keys("echo one\n", min_timeout_sec=0.4)
+        assert "\none\n" in await session.get_incremental_output()
+
+
+async def test_shell_that_shows_nothing_is_ready_after_quiet(terminal):
+    async with terminal.open(shell="cat") as session:
+        await session.send_keys("x\n", min_timeout_sec=0.2)
+        assert await session.get_incremental_output() == "x\nx"
+
+
+async def test_shell_that_never_gets_ready(terminal):
+    terminal.rc("sleep 60\n")
+    with pytest.raises(EnvironmentFailedError, match="no prompt within 0.5 seconds"):
+        async with terminal.open(start_timeout_sec=0.5):
+            pass
+
+
+async def test_shell_that_ends_at_once(terminal):
+    with pytest.raises(SessionClosedError, match="status 5 before it was ready"):
+        async with terminal.open(shell="exit 5"):
+            pass
+
+
+@pytest.mark.parametrize("locale", [{"LC_ALL": "C"}, {"LC_ALL": "", "LANG": "", "LC_CTYPE": ""}])
+async def test_text_beyond_ascii_without_a_utf8_locale(terminal, say, locale):
+    """tm-09"""
+    async with terminal.open(terminal.options(env=locale)) as session:
+        await session.get_incremental_output()
+        assert (await say(session, 'printf "café ✓\\n"')).split("\n")[1:] == ["café ✓", "$"]
+
+
+async def test_variables_folder_and_logout_timer(terminal, say):
+    """tm-20"""
+    async with terminal.open(terminal.options(env={"TMOUT": "1", "MINE": "a b'c"})) as session:
+        await session.get_incremental_output()
+        text = await say(session, 'echo "$MINE|${TMOUT-unset}|$PWD"')
+        assert text.split("\n")[1] == f"a b'c|unset|{terminal.folder}"
+        await session.send_keys("", min_timeout_sec=1.5)
+        assert await session.is_session_alive()
+
+
+async def test_tmux_conf_of_the_user_is_ignored(terminal, say):
+    """tm-13"""
+    (terminal.home / ".tmux.conf").write_text(
+        "set -g base-index 1\nset -g pane-base-index 1\nset -g default-command 'sleep 3; sh'\n"
+        "set -g remain-on-exit on\nset-hook -g after-new-session 'kill-session'\n"
+    )
+    async with terminal.open() as session:
+        await session.get_incremental_output()
+        assert await say(session, "echo x") == "$ echo x\nx\n$"
+
+
+async def test_session_names(terminal):
+    """tm-06, tm-07"""
+    async with terminal.open(terminal.options("run-10")) as ten:
+        async with terminal.open(terminal.options("run-1")) as one:
+            assert tmux(one.place, "list-sessions", "-F", "#S") == "run_1"
+            tmux(one.place, "kill-session", "-t", "=run_1")
+            await within_a_second(lambda: _dead(one))
+            with pytest.raises(SessionClosedError):
+                await one.send_keys("echo hi\n")
+        assert await ten.is_session_alive()
+        assert "hi" not in await ten.capture_pane()
+    async with (
+        terminal.open(terminal.options("task.v2:run=1")) as first,
+        terminal.open(terminal.options("task-v2-run-1")) as second,
+    ):
+        assert tmux(first.place, "list-sessions", "-F", "#S") == first.place.name
+        await first.send_keys("echo hi\n", block=True)
+        assert "hi" not in await second.capture_pane()
+
+
+async def test_same_session_id_twice_at_once(terminal):
+    """se-03"""
+    async with terminal.open() as first:
+        await first.send_keys("echo old\n", block=True)
+        async with terminal.open() as second:
+            assert await second.get_incremental_output() == "$"
+        assert await first.is_session_alive()
+
+
+async def test_tmux_that_cannot_be_found(terminal, tmp_path):
+    with pytest.raises(EnvironmentFailedError, match="no tmux at '/no/tmux'"):
+        async with terminal.open(tmux_path="/no/tmux"):
+            pass
+    for tool in ("sh", "ls", "mkdir", "chmod", "id", "date", "cat", "head", "tail"):
+        (tmp_path / "bin").mkdir(exist_ok=True)
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
+    place = _WithPath(f"{tmp_path}/bin", SHELL=shutil.which("false"))
+    with pytest.raises(EnvironmentFailedError, match="apt-get install tmux") as caught:
+        async with TmuxBackend().open(place, terminal.options()):
+            pass
+    assert "\n" not in str(caught.value)
+    local = terminal.home / ".local" / "bin"
+    local.mkdir(parents=True)
+    (local / "tmux").symlink_to(shutil.which("tmux"))
+    place = _WithPath(f"{tmp_path}/bin", HOME=str(terminal.home))
+    async with TmuxBackend().open(place, terminal.options()) as session:
+        assert session.place.tmux == str(local / "tmux")
+
+
+async def test_tmux_that_only_a_login_shell_finds(terminal, tmp_path):
+    (tmp_path / "bin").mkdir()
+    for tool in ("sh", "ls", "mkdir", "chmod", "id", "date", "cat", "head", "tail"):
+        (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
+    (terminal.home / ".profile").write_text(f"PATH=$PATH:{Path(shutil.which('tmux')).parent}\n")
+    place = _WithPath(f"{tmp_path}/bin", HOME=str(terminal.home), SHELL="/bin/sh")
+    # /etc/profile sets a PATH of its own, which may have tmux already: either way it is the login shell's.
+    with pytest.raises(EnvironmentFailedError, match='login shell has on its PATH: set tmux_path = ".*tmux"'):
+        async with TmuxBackend().open(place, terminal.options()):
+            pass
+
+
+class _WithPath(LocalEnvironment):
+    """This machine with another PATH."""
+
+    def __init__(self, path, **variables) -> None:
+        super().__init__()
+        self._variables = {"PATH": path, **variables}
+
+    async def exec(self, command, *, env=None, **options):
+        return await super().exec(command, env={**(env or {}), **self._variables}, **options)
+
+
+# -- the end -----------------------------------------------------------------------------------------------------------
+
+
+async def _dead(session) -> bool:
+    return not await session.is_session_alive()
+
+
+@pytest.mark.parametrize(
+    ("keys", "status"), [("exit\n", 0), ("exit 3\n", 3), ("C-d", 0), ("kill -9 $$\n", 137), ("exec true\n", 0)]
+)
+async def test_end_of_the_shell(terminal, keys, status):
+    """se-02"""
+    async with terminal.open() as session:
+        assert session.exit_status is None
+        await session.send_keys("echo last words\n", block=True)
+        await session.send_keys(keys, min_timeout_sec=20)
+        await within_a_second(lambda: _dead(session))
+        assert session.exit_status == status
+        assert "last words" in await session.get_incremental_output()
+        with pytest.raises(SessionClosedError, match=f"status {status}"):
+            await session.send_keys("echo still here\n")
+        with pytest.raises(SessionClosedError):
+            await session.get_incremental_output()
+        assert "last words" in await session.capture_pane()
+        assert "still here" not in await session.capture_pane()
+
+
+@pytest.mark.parametrize("how", ["kill-server", "SIGKILL"])
+async def test_end_of_the_server(terminal, how):
+    """se-01"""
+    async with terminal.open() as session:
+        await session.send_keys("echo last words\n", block=True)
+        await session.get_incremental_output()
+        if how == "SIGKILL":
+            os.kill(int(session.server), signal.SIGKILL)
+        else:
+            tmux(session.place, how)
+        await within_a_second(lambda: _dead(session))
+        with pytest.raises(SessionClosedError):
+            await session.send_keys("echo x\n", min_timeout_sec=20)
+        with pytest.raises(SessionClosedError):
+            await session.get_incremental_output()
+        assert "last words" in await session.capture_pane()
+        assert session.exit_status is None
+
+
+async def test_end_of_our_client_is_not_the_end_of_the_session(terminal):
+    async with terminal.open() as session:
+        client = int(tmux(session.place, "list-clients", "-F", "#{client_pid}"))
+        with anyio.fail_after(10), pytest.raises(EnvironmentFailedError, match="lost"):
+            async with anyio.create_task_group() as group:
+                group.start_soon(_kill_soon, client)
+                await session.send_keys("", min_timeout_sec=60)
+            await session.send_keys("echo x\n")
+        with pytest.raises(EnvironmentFailedError):
+            await session.is_session_alive()
+        assert tmux(session.place, "list-sessions", "-F", "#S") == "run_1"
+    assert not processes_with(session.place.folder)
+
+
+async def _kill_soon(pid) -> None:
+    await anyio.sleep(0.2)
+    os.kill(pid, signal.SIGKILL)
+
+
+async def test_forged_end_mark_is_not_believed(terminal, say):
+    async with terminal.open() as session:
+        await say(session, f"printf '\\033]133;X;{session.token};0\\007'")
+        assert await session.is_session_alive()
+        assert session.exit_status is None
+        assert "\nx\n" in await say(session, "echo x")
+
+
+@pytest.mark.parametrize("keys", ["exit 4\n", "sleep 60\n"])
+async def test_restart(terminal, say, keys):
+    async with terminal.open() as session:
+        await session.send_keys("here=1; " + keys, min_timeout_sec=0.4)
+        await session.restart()
+        assert await session.is_session_alive()
+        assert session.exit_status is None
+        text = await session.get_incremental_output()
+        assert (text, text.kind) == ("$", "screen")
+        assert await say(session, "echo ${here-new}") == "$ echo ${here-new}\nnew\n$"
+
+
+# -- nothing is left behind --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["end", "exception", "base exception", "cancel", "hanging"])
+async def test_nothing_is_left_behind(terminal, how):
+    seen = []
+    error = {"exception": KeyError("mine"), "base exception": SystemExit(3)}.get(how)
+    with anyio.CancelScope() as scope:
+        try:
+            async with terminal.open() as session:
+                seen.append(session)
+                assert Path(session.place.folder).stat().st_mode & 0o777 == 0o700
+                await session.send_keys("sleep 61.5 & cat\n", min_timeout_sec=0.1)
+                if error:
+                    raise error
+                if how == "cancel":
+                    scope.cancel()
+                    await anyio.sleep(60)
+                if how == "hanging":
+                    os.kill(int(session.server), signal.SIGSTOP)
+        except (KeyError, SystemExit) as raised:
+            assert raised is error  # noqa: PT017 - SystemExit is no test failure either
+    place = seen[0].place
+    assert not Path(place.folder).exists()
+    assert not processes_with(place.folder)
+    assert not list(terminal.folder.glob("tmux-session*"))
+
+
+async def test_person_who_watches_from_a_smaller_terminal(terminal, say):
+    async with terminal.open() as session:
+        await session.get_incremental_output()
+        script = f"stty cols 40 rows 10; TERM=xterm exec {session.attach_command}"
+        watcher = subprocess.Popen(
+            ["script", "-qc", script, "/dev/null"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            while tmux(session.place, "list-clients").count("\n") < 1:
+                await anyio.sleep(0.05)
+            watcher.stdin.write(b"typed by the watcher\r")
+            watcher.stdin.flush()
+            text = await say(session, "echo y; tput cols; tput lines")
+            assert text == "$ echo y; tput cols; tput lines\ny\n160\n40\n$"
+        finally:
+            watcher.kill()
+            watcher.communicate()
+
+
+AGENT = """
+import sys, anyio
+from pathlib import Path
+from terminus_core import SessionOptions
+from terminus_plugins.environments.local import LocalEnvironment
+from terminus_plugins.tmux import TmuxBackend
+async def main():
+    options = SessionOptions("killed", Path(sys.argv[1]), cwd=sys.argv[1], env={"HOME": sys.argv[2]})
+    async with TmuxBackend().open(LocalEnvironment(), options) as session:
+        await session.send_keys("mark=kept; echo before\\n", block=True)
+        print(session.resume_token, session.server, flush=True)
+        await anyio.sleep(60)
+anyio.run(main)
+"""
+
+
+@pytest.fixture
+def killed(terminal):
+    """A session whose agent was killed with SIGKILL: its token, and its logs folder."""
+    logs = terminal.folder / "killed-logs"
+    logs.mkdir()
+    agent = subprocess.Popen(
+        [sys.executable, "-c", AGENT, str(logs), str(terminal.home)], stdout=subprocess.PIPE, text=True
+    )
+    token, _, server = agent.stdout.readline().strip().rpartition(" ")
+    agent.kill()
+    agent.communicate()
+    yield token, logs, Path(token.split(" ", maxsplit=1)[0])
+    subprocess.run(["kill", "-9", server], capture_output=True, check=False)
+    shutil.rmtree(token.split(" ", maxsplit=1)[0], ignore_errors=True)
+
+
+async def test_session_of_a_killed_agent_is_resumed(terminal, say, killed):
+    token, logs, folder = killed
+    async with terminal.open():
+        assert folder.exists()
+    options = terminal.options("killed", resume_token=token)
+    options.logs_dir = logs
+    async with terminal.open(options) as session:
+        assert await session.is_session_alive()
+        text = await session.get_incremental_output()
+        assert text.kind == "screen"
+        assert "before" in text
+        assert await say(session, "echo $mark") == "$ echo $mark\nkept\n$"
+        await session.send_keys("exit 9\n", min_timeout_sec=20)
+        assert not await session.is_session_alive()
+        assert session.exit_status == 9
+    assert not folder.exists()
+
+
+async def test_resuming_what_is_gone(terminal):
+    options = terminal.options(resume_token="/tmp/terminus-gone run_1 00")  # noqa: S108 - nothing is made there
+    with pytest.raises(SessionClosedError):
+        async with terminal.open(options):
+            pass
+
+
+@pytest.mark.parametrize("why", ["run is over", "folder is gone", "time is up"])
+async def test_session_of_a_killed_agent_is_swept(terminal, killed, why):
+    _, logs, folder = killed
+    async with terminal.open():
+        assert folder.exists()
+    if why == "run is over":
+        (logs / "tmux-session").unlink()
+    elif why == "folder is gone":
+        shutil.rmtree(logs)
+    else:
+        owner = (folder / "owner").read_text().split(" ")
+        (folder / "owner").write_text(" ".join([str(int(owner[0]) - 90_000), *owner[1:]]))
+    async with terminal.open():
+        assert not folder.exists()
+        assert not processes_with(str(folder))
+
+
+async def test_session_in_use_is_never_swept(terminal):
+    async with terminal.open() as session:
+        (terminal.folder / "tmux-session").unlink()
+        async with terminal.open(keep_sec=0):
+            pass
+        assert await session.is_session_alive()
