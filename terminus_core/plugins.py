@@ -132,7 +132,7 @@ class PluginManager:
                 if part.name in self._parts[role]:
                     other = self._parts[role][part.name][1]
                     self._pm.unregister(plugin)
-                    self._conflicts.append(f"two plugins bring a {role} named {part.name!r}: {other} and {info}")
+                    self._conflicts.append(f"two plugins bring the {role} named {part.name!r}: {other} and {info}")
                     raise PluginError(self._conflicts[-1])
         for role, classes in parts.items():
             self._parts[role] |= {part.name: (part, info) for part in classes}

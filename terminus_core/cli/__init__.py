@@ -6,8 +6,13 @@ command imports what it needs when it runs.
 
 from __future__ import annotations
 
+import atexit
+import os
+import signal
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
@@ -17,8 +22,8 @@ from terminus_core.errors import TerminusError
 
 __all__ = ["main"]
 
-INTERRUPTED = 130
-"""Exit code after SIGINT, as shells have it."""
+SIGNAL_CODES = 128
+"""Exit code after a signal: this and its number, as shells have it."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -29,6 +34,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     forgiving(sys.stdout, sys.stderr)
     words = list(sys.argv[1:] if arguments is None else arguments)
+    code = _run(words)
+    if code > SIGNAL_CODES and arguments is None:
+        _leave(code)
+    return code
+
+
+def _run(words: Sequence[str]) -> int:
     try:
         code: int | None = terminus.main(words, prog_name="terminus", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -42,13 +54,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except TerminusError as error:
         return _failed(str(error), error.exit_code, words)
     except (KeyboardInterrupt, click.Abort):
-        return INTERRUPTED
+        return SIGNAL_CODES + signal.SIGINT
     return code or 0
+
+
+def _leave(code: int) -> NoReturn:
+    """End an interrupted program now: the interpreter takes seconds to take a heavy library apart."""
+    atexit._run_exitfuncs()  # noqa: SLF001 - what plugins have registered still runs
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError):
+            stream.flush()
+    os._exit(code)
 
 
 def _failed(reason: str, code: int, words: Sequence[str]) -> int:
     """Say in one line why there was no run; with ``--json`` also as a result."""
-    Lines(sys.stderr).write(f"terminus: {shorten(reason, 2000)}")
+    Lines(sys.stderr).write(f"terminus: {shorten(reason.strip(), 2000)}")
     options = words[: words.index("--")] if "--" in words else words
     if "--json" in options:
         from terminus_core.run import RunResult  # noqa: PLC0415 - heavy

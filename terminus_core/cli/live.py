@@ -42,7 +42,7 @@ class LiveView:
         self._say("", f"{run.llm.model_name} ({parts})", bold=True)
         if watch := getattr(run.session, "attach_command", None):
             self._say("", f"to watch: {watch}")
-        self._say("", f"task: {run.instruction}")
+        self._say("", f"task: {run.instruction.strip()}")
 
     @hookimpl(trylast=True)
     def terminus_filter_observation(self, run: Run, text: str) -> None:
@@ -63,9 +63,9 @@ class LiveView:
     def terminus_response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
         """Say what the model is about, what it asks to type, and what it has cost so far."""
         self._asked, self._sent = list(reply.commands), 0
-        about = " \u2014 ".join(shorten(text, LINE) for text in (reply.analysis, reply.plan) if text.strip())
+        about = " \u2014 ".join(shorten(text.strip(), LINE) for text in (reply.analysis, reply.plan) if text.strip())
         if not about and not reply.error:
-            about = shorten(response.content, LINE) or "an empty answer"
+            about = shorten(response.content.strip(), LINE) or "an empty answer"
         if about:
             self._say(_place(run), about, bold=True)
         self._say(_place(run), spent(run.totals), dim=True)

@@ -29,7 +29,7 @@ def _visible(char: str) -> str:
 
 def shorten(text: str, length: int) -> str:
     """``text`` on one literal line of at most ``length`` characters."""
-    line = literal(text.strip())
+    line = literal(text)
     return line if len(line) <= length else line[: length - 1].rstrip() + "\u2026"
 
 

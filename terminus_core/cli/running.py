@@ -127,7 +127,7 @@ def _traceback_place(error: BaseException, view: LiveView) -> str:
     if view.run is None:
         Lines(sys.stderr).write("\n".join(map(literal, text.splitlines())))
         return notes
-    path = view.run.logs_dir / "traceback.txt"
+    path = view.run.logs_dir.absolute() / "traceback.txt"
     try:
         path.touch(mode=0o600)
         path.write_text(text, encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,135 @@
+"""Signals end a run cleanly, whatever it is doing; a reader that goes away does not."""
+
+import json
+import re
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+from tests.support.provider_server import ProviderServer, fault
+
+from .conftest import DONE, SIGNALS, last_json, read_until, reply
+
+WAIT_SEC = 20
+"""Far above the two seconds that a run has, for a loaded machine; far below what each run would wait for."""
+SLOW = (reply(("sleep 300\n", 60.0)), *DONE)
+
+
+def finish(process):
+    """What a process says until it ends."""
+    output, errors = process.communicate(timeout=WAIT_SEC)
+    process.stdout, process.stderr = output, errors
+    return process
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_in_a_long_command_lo_07(number, terminus):
+    process = terminus.start("run", "task", *terminus.script(*SLOW), "--json")
+    watch = read_until(process.stderr, "to watch: ")[-1]
+    read_until(process.stderr, "> sleep 300")
+    process.send_signal(number)
+    done = finish(process)
+    assert done.returncode == 128 + number
+    assert last_json(done)["status"] == "cancelled"
+    assert last_json(done)["reason"] == number.name
+    assert "Traceback" not in done.stderr
+    document = terminus.trajectory()
+    assert document["final_metrics"]["extra"]["status"] == "cancelled"
+    assert document["final_metrics"]["total_prompt_tokens"] == 100
+    assert not Path(re.search(r"-S (\S+)", watch)[1]).parent.exists()
+
+
+PLACE = """
+import os, sys
+import anyio
+from terminus_core import Environment, hookimpl
+def say(text):
+    print(text, file=sys.stderr, flush=True)
+class Slow(Environment):
+    name = "slow"
+    async def __aenter__(self):
+        say("setting up")
+        await anyio.sleep(300)
+    async def exec(self, command, **_): ...
+    async def upload_file(self, source, target): ...
+    async def download_file(self, source, target): ...
+class Sticky(Slow):
+    name = "sticky"
+    async def __aenter__(self):
+        try:
+            await super().__aenter__()
+        finally:
+            with anyio.CancelScope(shield=True):
+                say("closing")
+                await anyio.sleep(300)
+@hookimpl
+def terminus_register_environments():
+    return [Slow, Sticky]
+"""
+
+
+@pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name)
+def test_during_set_up(number, terminus):
+    words = ("run", "task", *terminus.script(*DONE), *terminus.plugin(PLACE), "--environment", "slow", "--json")
+    process = terminus.start(*words)
+    read_until(process.stderr, "setting up")
+    process.send_signal(number)
+    done = finish(process)
+    assert done.returncode == 128 + number
+    assert last_json(done)["status"] == "cancelled"
+    assert json.loads((terminus.runs[0] / "run.json").read_text())["status"] == "cancelled"
+
+
+def test_a_second_ctrl_c_ends_at_once_cl_03(terminus):
+    process = terminus.start("run", "task", *terminus.script(*DONE), *terminus.plugin(PLACE), "--environment", "sticky")
+    read_until(process.stderr, "setting up")
+    process.send_signal(signal.SIGINT)
+    read_until(process.stderr, "closing")
+    process.send_signal(signal.SIGINT)
+    assert finish(process).returncode == 130
+
+
+def test_in_the_pause_between_two_requests_cl_03(terminus):
+    asked = threading.Event()
+
+    def busy(_):
+        asked.set()
+        return fault(429, headers={"Retry-After": "60"})
+
+    with ProviderServer(busy) as server:
+        process = terminus.start(
+            "run", "task", "--json", "-m", "openai/some-model", "--api-base", server.url, OPENAI_API_KEY="none"
+        )
+        assert asked.wait(60)
+        read_until(process.stderr, "task: ")
+        process.send_signal(signal.SIGINT)
+        done = finish(process)
+        assert done.returncode == 130
+        assert last_json(done)["status"] == "cancelled"
+        assert len(server.requests) == 1
+    assert terminus.trajectory()["final_metrics"]["extra"]["status"] == "cancelled"
+
+
+def test_a_signal_that_the_parent_switched_off_stays_off(terminus):
+    process = terminus.start("run", "task", *terminus.script(*SLOW), ignore=(signal.SIGHUP,))
+    read_until(process.stdout, "> sleep 300")
+    process.send_signal(signal.SIGHUP)
+    process.send_signal(signal.SIGTERM)
+    done = finish(process)
+    assert done.returncode == 128 + signal.SIGTERM
+    assert "cancelled: SIGTERM" in done.stdout
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_reader_that_goes_away_does_not_end_the_run(stream, terminus):
+    """Such as `terminus run … | head -1`."""
+    words = ["run", "task", *terminus.script(reply("true\n"), *DONE), *(["--json"] if stream == "stderr" else [])]
+    with terminus.start(*words) as process:
+        read_until(getattr(process, stream), "task: ")
+        getattr(process, stream).close()
+        rest = (process.stderr if stream == "stdout" else process.stdout).read()
+    assert process.returncode == 0
+    assert "Error" not in rest
+    assert terminus.trajectory()["final_metrics"]["extra"]["status"] == "completed"
