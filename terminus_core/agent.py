@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from terminus_core.config import Settings
     from terminus_core.interfaces import Command, ParseResult
     from terminus_core.run import Run, RunResult
+    from terminus_core.trajectory import ContentPart
 
 logger = logging.getLogger(__name__)
 
@@ -137,6 +138,8 @@ class Agent:
 
     async def _enter_loop(self, run: Run) -> None:
         """The first prompt is the first step."""
+        if hasattr(run.parser, "prepare"):
+            run.parser.prepare(run)
         run.prepared_instruction = run.hooks.prepare_instruction(run, run.instruction)
         prompt = run.parser.build_prompt(run.prepared_instruction, await run.look())
         run.record_step("user", prompt)
@@ -224,7 +227,7 @@ class Agent:
                 word = "confirmed" if done else "asked"
                 self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
         observed = texts.with_warnings(reply, observed)
-        self._record_turn(run, episode, response, reply, observed)
+        self._record_turn(run, episode, response, reply, await run.with_images(observed))
         if done and not isinstance(fault, EnvironmentFailedError):
             run.stop("completed")
         elif fault is not None:
@@ -282,12 +285,22 @@ class Agent:
 
     # -- records -------------------------------------------------------------------------------------------------------
 
-    def _record_turn(self, run: Run, episode: int, response: LLMResponse, reply: ParseResult, observed: str) -> None:
+    def _record_turn(
+        self,
+        run: Run,
+        episode: int,
+        response: LLMResponse,
+        reply: ParseResult,
+        observed: str | list[ContentPart],
+    ) -> None:
         raw = run.settings.trajectory.raw_content
-        calls = [] if raw else records.tool_calls(episode, reply)
+        recorded_calls = getattr(run.parser, "recorded_calls", None)
+        native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
+        calls = [] if raw else records.tool_calls(episode, reply, native)
         result = ObservationResult.model_construct(content=observed)
         if len(reply.commands) == 1 and not raw:
-            result.source_call_id = calls[0].tool_call_id
+            own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}
+            result.source_call_id = own.pop() if own else f"call_{episode}_1"
         run.record_step(
             "agent",
             response.content if raw else texts.step_message(reply),

@@ -9,6 +9,7 @@ import inspect
 import logging
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -16,6 +17,7 @@ import pluggy
 from terminus_core import hookspecs
 from terminus_core.config import nearest
 from terminus_core.errors import ConfigError, PluginError
+from terminus_core.redaction import redacted
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Message
@@ -82,39 +84,39 @@ class Dispatcher:
 
     def run_started(self, run: Run) -> None:
         """Publish ``terminus_run_started``."""
-        self._event("terminus_run_started", run=run)
+        self._event("terminus_run_started", run)
 
     def request_started(self, run: Run, attempt: int) -> None:
         """Publish ``terminus_request_started``."""
-        self._event("terminus_request_started", run=run, attempt=attempt)
+        self._event("terminus_request_started", run, attempt=attempt)
 
     def response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
         """Publish ``terminus_response_received``."""
-        self._event("terminus_response_received", run=run, response=response, reply=reply)
+        self._event("terminus_response_received", run, response=response, reply=reply)
 
     def command_sent(self, run: Run, command: Command, index: int) -> None:
         """Publish ``terminus_command_sent``."""
-        self._event("terminus_command_sent", run=run, command=command, index=index)
+        self._event("terminus_command_sent", run, command=command, index=index)
 
     def record_marker(self, run: Run, marker: Marker) -> None:
         """Publish ``terminus_record_marker``."""
-        self._event("terminus_record_marker", run=run, marker=marker)
+        self._event("terminus_record_marker", run, marker=marker)
 
     def step_recorded(self, run: Run, step: Step) -> None:
         """Publish ``terminus_step_recorded``."""
-        self._event("terminus_step_recorded", run=run, step=step)
+        self._event("terminus_step_recorded", run, step=step)
 
     def subagent_finished(self, run: Run, subagent: Subagent) -> None:
         """Publish ``terminus_subagent_finished``."""
-        self._event("terminus_subagent_finished", run=run, subagent=subagent)
+        self._event("terminus_subagent_finished", run, subagent=subagent)
 
     def history_replaced(self, run: Run, handoff: Handoff) -> None:
         """Publish ``terminus_history_replaced``."""
-        self._event("terminus_history_replaced", run=run, handoff=handoff)
+        self._event("terminus_history_replaced", run, handoff=handoff)
 
     def run_finished(self, run: Run, result: RunResult) -> None:
         """Publish ``terminus_run_finished``."""
-        self._event("terminus_run_finished", run=run, result=result)
+        self._tell("terminus_run_finished", {"run": run, "result": result})  # its reason has been redacted
 
     def prepare_instruction(self, run: Run, instruction: str) -> str:
         """Pass the instruction through ``terminus_prepare_instruction``."""
@@ -131,7 +133,22 @@ class Dispatcher:
         filtered: str = self._filter("terminus_filter_observation", "text", text, run, str)
         return filtered
 
-    def _event(self, hook: str, **arguments: Any) -> None:
+    @property
+    def redacts(self) -> bool:
+        """Whether anybody implements ``terminus_redact``."""
+        return bool(self._impls["terminus_redact"])
+
+    def redact(self, run: Run, text: str) -> str:
+        """Pass a text through ``terminus_redact``."""
+        filtered: str = self._filter("terminus_redact", "text", text, run, str)
+        return filtered
+
+    def _event(self, hook: str, run: Run, **arguments: Any) -> None:
+        if self.redacts:
+            arguments = redacted(arguments, partial(self.redact, run))
+        self._tell(hook, {"run": run, **arguments})
+
+    def _tell(self, hook: str, arguments: Mapping[str, Any]) -> None:
         failures = []
         for impl in self._impls[hook]:
             try:

@@ -205,3 +205,13 @@ def terminus_filter_observation(run: Run, text: str) -> str | None:
 
     Implemented by plugins and observers. A failing implementation is logged and counts as unchanged.
     """
+
+
+@hookspec
+def terminus_redact(run: Run, text: str) -> str | None:
+    """Any text on its way into a file or to an observer: steps, answers, commands, markers, recordings.
+
+    Everything that events publish goes through here first. It must be pure: the same text gives the same result.
+
+    Implemented by plugins and observers. A failing implementation is logged and counts as unchanged.
+    """

@@ -296,10 +296,17 @@ class SessionBackend(Protocol):
 
 @dataclass(slots=True)
 class Command:
-    """Keystrokes to type, and the seconds to wait for what they do."""
+    """Keystrokes to type, and the seconds to wait for what they do.
+
+    Attributes:
+        keystrokes: text, or the name of one key.
+        duration_sec: seconds to wait, at most.
+        call_id: the model's own id of the native tool call that asked for it; ``""`` if it was asked for otherwise.
+    """
 
     keystrokes: str
     duration_sec: float = 1.0
+    call_id: str = ""
 
 
 class Action(Protocol):
@@ -340,7 +347,14 @@ class ParseResult:
 
 
 class ResponseParser(Protocol):
-    """Prompt text, parsing, and the parser's own words for errors and completion."""
+    """Prompt text, parsing, and the parser's own words for errors and completion.
+
+    Optional members, left out where they make no sense: ``prepare(run)``, called once before the first prompt, when
+    the session is open and the model is known: what is offered may depend on both; ``offers: frozenset[str]``, the
+    names of the actions that replies may ask for in this run; ``recorded_calls(response, reply) -> list[ToolCall]``,
+    the native tool calls of a reply as a step records them, with the model's own ids and names, and with the commands
+    as the gates left them in ``reply``.
+    """
 
     name: ClassVar[str]
 
@@ -366,7 +380,11 @@ class ResponseParser(Protocol):
 
 
 class LLM(Protocol):
-    """One model behind one kind of API."""
+    """One model behind one kind of API.
+
+    Optional members: ``prepare()`` (async), called once before the first request; ``supports_images: bool``, whether
+    messages may hold images (taken as no where it is missing); ``knows_price: bool``, whether answers tell their cost.
+    """
 
     name: ClassVar[str]
 

@@ -10,12 +10,21 @@ from terminus_core.chat import Usage
 from terminus_core.trajectory import Metrics, ToolCall
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from terminus_core.chat import LLMResponse, Message
     from terminus_core.interfaces import ParseResult
 
 
-def tool_calls(episode: int, reply: ParseResult) -> list[ToolCall]:
-    """What the reply asked for, as records."""
+def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()) -> list[ToolCall]:
+    """What the reply asked for, as records.
+
+    Args:
+        episode: counted from 0.
+        reply: as the gates left it.
+        native: the model's own calls, as its parser records them; they stand for all that they asked for.
+    """
+    known = {call.tool_call_id for call in native}
     asked = [
         ToolCall.model_construct(
             tool_call_id=f"call_{episode}_{number}",
@@ -23,7 +32,10 @@ def tool_calls(episode: int, reply: ParseResult) -> list[ToolCall]:
             arguments={"keystrokes": command.keystrokes, "duration": command.duration_sec},
         )
         for number, command in enumerate(reply.commands, start=1)
+        if command.call_id not in known
     ]
+    if native:
+        return [*native, *asked]
     asked += [
         ToolCall.model_construct(
             tool_call_id=f"call_{episode}_action_{number}",

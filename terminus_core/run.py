@@ -7,17 +7,20 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
 from pydantic import ValidationError
 
-from terminus_core import records
+from terminus_core import records, trajectory
 from terminus_core.chat import Chat, LLMRequest, Usage
 from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
+from terminus_core.images import keep_images
 from terminus_core.interfaces import Handoff, Marker, Subagent
 from terminus_core.observation import clean, limited, terminal_text
+from terminus_core.redaction import redacted
 from terminus_core.trajectory import (
     Observation,
     ObservationResult,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     )
 
 logger = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -178,9 +182,14 @@ class Run:
         self._said.append(text)
 
     def attach(self, parts: Sequence[ContentPart]) -> str:
-        """Send the images among ``parts`` with the next prompt; gives the text among them."""
+        """Send the images among ``parts`` with the next prompt, and record them; gives the text among them."""
         self._images += [part for part in parts if part["type"] != "text"]
         return "\n".join(part.get("text", "") for part in parts if part["type"] == "text")
+
+    def redact(self, value: T) -> T:
+        """What an observer writes into a file, and has not from an event: a text, or data with texts in it, masked."""
+        masked: T = redacted(value, partial(self.hooks.redact, self)) if self.hooks.redacts else value
+        return masked
 
     def stop(self, status: RunStatus, reason: str = "") -> None:
         """End the run after this step. Completion in the same step wins; of several calls the first counts."""
@@ -300,6 +309,14 @@ class Run:
         self.record_step("user", said)
         return f"{said}\n\n{prompt}"
 
+    async def with_images(self, observed: str) -> str | list[trajectory.ContentPart]:
+        """An observation as its step records it: images that go with it are files beside the trajectory."""
+        if not self._images:
+            return observed
+        kept, files = await keep_images(self.logs_dir, self._images)
+        self.files += files
+        return [trajectory.ContentPart(type="text", text=observed), *kept]
+
     async def ask(self, prompt: str) -> LLMResponse:
         """Put ``prompt`` to the model and keep the turn; a failed call leaves the chat as it was.
 
@@ -360,6 +377,7 @@ class Run:
             status, reason, error = "error", str(fault), fault
         else:
             status, reason = "error", f"{type(fault).__name__}: {fault}"
+        reason = self.redact(reason)
         self.result = RunResult(
             status=status,
             reason=reason,

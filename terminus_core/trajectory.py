@@ -7,6 +7,8 @@ document that these models accept is accepted by the package ``atif`` and by Har
 from __future__ import annotations
 
 from datetime import datetime
+from hashlib import blake2b
+from mimetypes import guess_type
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -36,6 +38,23 @@ class ImageSource(_Record):
 
     media_type: Literal["image/jpeg", "image/png", "image/gif", "image/webp"]
     path: str
+
+    @classmethod
+    def of(cls, url: str) -> ImageSource:
+        """Where an image of a chat message lies: one that the message holds, in a file named after its content.
+
+        Args:
+            url: ``data:image/png;base64,…``, or an address, which stands for itself.
+
+        Raises:
+            ValueError: it is none of the format's media types.
+        """
+        if not url.startswith("data:"):
+            return cls.model_validate({"media_type": guess_type(url)[0], "path": url})
+        media_type, _, data = url.removeprefix("data:").partition(";base64,")
+        digest = blake2b(data.encode(), digest_size=8).hexdigest()
+        path = f"images/{digest}.{media_type.removeprefix('image/')}"
+        return cls.model_validate({"media_type": media_type, "path": path})
 
 
 class AudioSource(_Record):

@@ -14,8 +14,10 @@ CORE = Path(terminus_core.__file__).parent
 ORDER = [
     "errors",
     "hookspecs",
+    "redaction",
     "chat",
     "trajectory",
+    "images",
     "interfaces",
     "observation",
     "records",
