@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
+
+from terminus_core import Message
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -64,6 +67,25 @@ def call_arguments(
     given = {name: value for name, value in arguments.items() if value is not None}
     # What a provider does not take is left out; the client's hidden retries are off.
     return {"drop_params": True, **given, "timeout": config.timeout_sec, "max_retries": 0, "num_retries": 0}
+
+
+def with_readable_calls(message: Message) -> Message:
+    """``message`` with native tool calls whose arguments are a JSON object: what a model wrote may be none.
+
+    Providers and litellm read the arguments of calls that stand in the history, and refuse the whole request.
+    """
+    calls = message.get("tool_calls")
+    return Message(**{**message, "tool_calls": [_readable(call) for call in calls]}) if calls else message
+
+
+def _readable(call: dict[str, Any]) -> dict[str, Any]:
+    arguments = call["function"]["arguments"]
+    try:
+        if isinstance(json.loads(arguments), dict):
+            return call
+    except (ValueError, TypeError, RecursionError):
+        pass
+    return {**call, "function": {**call["function"], "arguments": json.dumps({"unreadable": arguments})}}
 
 
 def well_formed(value: Any) -> Any:

@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, hookimpl
 
 from .answers import replay_fields, to_response
-from .arguments import OWNED, call_arguments, optional_fields, well_formed
+from .arguments import OWNED, call_arguments, optional_fields, well_formed, with_readable_calls
 from .faults import TransientFault, explain
 from .library import begin_import
 from .lookup import look_up, price
@@ -43,6 +43,7 @@ class LiteLLM(LLM):
         context_limit: tokens of the context window, ``None`` until :meth:`prepare` or if unknown.
         output_limit: tokens that one answer may have, likewise.
         knows_price: whether costs can be told, ``False`` until :meth:`prepare`.
+        supports_images: whether the model takes images, likewise.
     """
 
     name: ClassVar[str] = "litellm"
@@ -64,7 +65,8 @@ class LiteLLM(LLM):
         """Budget of tokens for thinking, for providers that take one."""
         model_info: dict[str, Any] = {}
         """What litellm does not know, by litellm's names: ``max_input_tokens``, ``max_output_tokens``,
-        ``input_cost_per_token``, ``output_cost_per_token``, ``cache_read_input_token_cost`` (US dollars)."""
+        ``input_cost_per_token``, ``output_cost_per_token``, ``cache_read_input_token_cost`` (US dollars),
+        ``supports_vision``."""
         llm_kwargs: dict[str, Any] = {}
         """Keyword arguments for every call, such as ``api_key`` or ``extra_headers``."""
         llm_call_kwargs: dict[str, Any] = {}
@@ -92,6 +94,7 @@ class LiteLLM(LLM):
         self.context_limit: int | None = config.model_info.get("max_input_tokens")
         self.output_limit: int | None = config.model_info.get("max_output_tokens")
         self.knows_price = "input_cost_per_token" in config.model_info
+        self.supports_images = bool(config.model_info.get("supports_vision"))
         self._config = config
         self._litellm: Any = None
         self._arguments: dict[str, Any] = {}
@@ -115,6 +118,7 @@ class LiteLLM(LLM):
         facts = look_up(litellm, self._config)
         self.context_limit, self.output_limit = facts.context_limit, facts.output_limit
         self.knows_price = facts.knows_price
+        self.supports_images = facts.supports_images
         self._arguments = facts.arguments
         self._litellm = litellm
 
@@ -169,7 +173,9 @@ class LiteLLM(LLM):
             self._config, without=self._refused, max_output_tokens=request.max_output_tokens
         )
         messages = [
-            well_formed({**message, **self._replay.get(message.get("reasoning_content") or "", {})})
+            well_formed(
+                {**with_readable_calls(message), **self._replay.get(message.get("reasoning_content") or "", {})}
+            )
             for message in request.messages
         ]
         try:

@@ -24,12 +24,14 @@ class ModelFacts:
         context_limit: tokens of the context window, ``None`` if unknown.
         output_limit: tokens of one answer, ``None`` if unknown.
         knows_price: whether the price of a token is known.
+        supports_images: whether messages may hold images.
     """
 
     arguments: dict[str, Any]
     context_limit: int | None
     output_limit: int | None
     knows_price: bool
+    supports_images: bool
 
 
 def look_up(litellm: Any, config: LiteLLM.Config) -> ModelFacts:
@@ -55,6 +57,7 @@ def look_up(litellm: Any, config: LiteLLM.Config) -> ModelFacts:
         context_limit=known.get("max_input_tokens") or known.get("max_tokens"),
         output_limit=known.get("max_output_tokens"),
         knows_price=known.get("input_cost_per_token") is not None,
+        supports_images=bool(known.get("supports_vision")),
     )
 
 

@@ -85,6 +85,8 @@ class ScriptedLLM(LLM):
         """Tokens of the window that the run is to believe in."""
         output_limit: int | None = Field(default=None, gt=0)
         """Tokens that one answer may have, likewise."""
+        supports_images: bool = False
+        """Whether the run is to believe that images can be sent."""
 
     def __init__(self, config: Config | Iterable[str | dict[str, Any]]) -> None:
         if not isinstance(config, ScriptedLLM.Config):
@@ -95,6 +97,7 @@ class ScriptedLLM(LLM):
         self.context_limit = config.context_limit
         self.output_limit = config.output_limit
         self.knows_price = True
+        self.supports_images = config.supports_images
         self._replies = list(_read(config.replies))
         self._next = iter(self._replies)
 

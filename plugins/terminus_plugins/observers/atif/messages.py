@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from terminus_core import Step, Usage
+from terminus_core.trajectory import ImageSource
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -93,9 +94,11 @@ def _content(content: Any) -> Any:
 def _part(part: dict[str, Any]) -> dict[str, Any]:
     if part["type"] != "image_url":
         return {"type": "text", "text": part.get("text", "")}
-    url = part["image_url"]["url"]
-    media_type = url[len("data:") :].partition(";")[0] if url.startswith("data:") else "image/png"
-    return {"type": "image", "source": {"media_type": media_type, "path": url}}
+    try:
+        source = ImageSource.of(part["image_url"]["url"])
+    except ValueError:
+        return {"type": "text", "text": "[an image of an unknown kind]"}
+    return {"type": "image", "source": source.model_dump()}
 
 
 def _tool_calls(calls: list[dict[str, Any]]) -> list[dict[str, Any]]:

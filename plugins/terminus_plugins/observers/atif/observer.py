@@ -170,7 +170,7 @@ def _head(run: Run, name: str, index: int = 0) -> dict[str, Any]:
         agent_version = version(DISTRIBUTION)
     except PackageNotFoundError:
         agent_version = "unknown"
-    settings = run.settings.masked()
+    settings = run.redact(run.settings.masked())
     llm = settings.get("llm", {}).get(run.llm.name, {})
     extra: dict[str, Any] = {"parser": run.parser.name}
     if llm.get("temperature") is not None:
