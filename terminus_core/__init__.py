@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
-    from terminus_core.trajectory import Step, Trajectory
+    from terminus_core.trajectory import ImageSource, Step, ToolCall, Trajectory
 
 __all__ = [
     "LLM",
@@ -69,6 +69,7 @@ __all__ = [
     "ExecResult",
     "Gate",
     "Handoff",
+    "ImageSource",
     "LLMError",
     "LLMRequest",
     "LLMResponse",
@@ -93,6 +94,7 @@ __all__ = [
     "Subagent",
     "TerminalText",
     "TerminusError",
+    "ToolCall",
     "Trajectory",
     "Turn",
     "Usage",
@@ -106,7 +108,7 @@ _HOMES = {
     "hookspecs": "hookimpl hookspec",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "config": "Settings",
-    "trajectory": "Step Trajectory",
+    "trajectory": "ImageSource Step ToolCall Trajectory",
     "plugins": "PluginManager",
     "run": "Run RunResult",
     "agent": "Agent",

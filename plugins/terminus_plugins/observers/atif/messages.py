@@ -6,8 +6,7 @@ import json
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from terminus_core import Step, Usage
-from terminus_core.trajectory import ImageSource
+from terminus_core import ImageSource, Step, Usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
