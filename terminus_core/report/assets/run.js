@@ -48,7 +48,7 @@ class RunView {
   async load(documentName, number) {
     this.run = await this.source.load();
     this.drawHeading();
-    this.openDocument(this.run.documents[documentName] ? documentName : this.run.main, number);
+    this.openDocument(this.run.documents[documentName] ? documentName : this.run.failure ? this.lastDocument() : this.run.main, number);
     await this.terminal.load(this.run);
     if (this.chosen) await this.terminal.showStep(this.chosen, this.query);
   }
@@ -115,7 +115,7 @@ class RunView {
   lastDocument() {
     let name = this.run.main;
     const seen = new Set();
-    while (this.run.documents[name].next && !seen.has(name)) {
+    while (name && this.run.documents[name].next && !seen.has(name)) {
       seen.add(name);
       name = this.run.documents[name].next;
     }
@@ -140,7 +140,8 @@ class RunView {
     this.overview.show(this.steps);
     this.drawPath();
     this.apply();
-    const wanted = this.steps.find((step) => step.n === number) || this.steps[this.run.status === "running" && !number ? this.steps.length - 1 : 0];
+    const isAtEnd = !number && (this.run.status === "running" || this.run.failure) && name === this.lastDocument();
+    const wanted = this.steps.find((step) => step.n === number) || this.steps[isAtEnd ? this.steps.length - 1 : 0];
     if (wanted) this.choose(wanted);
     if (keepsScroll) this.list.scrollTop = top;
   }

@@ -12,6 +12,8 @@ const COLUMNS = [
   ["model", (run) => run.model, (run) => run.model],
 ];
 
+const COUNTED = ["episodes", "tokens in", "tokens out", "cost", "time"];
+
 class RunsTable {
   constructor(onOpen, onCompare) {
     this.onOpen = onOpen;
@@ -21,7 +23,7 @@ class RunsTable {
     this.direction = -1;
     this.query = "";
     this.body = el("tbody");
-    this.headings = COLUMNS.map(([name], i) => el("th", { scope: "col" }, el("button", { onclick: () => this.sort(i) }, name)));
+    this.headings = COLUMNS.map(([name], i) => el("th", { scope: "col", class: COUNTED.includes(name) ? "right" : null }, el("button", { onclick: () => this.sort(i) }, name)));
     this.compare = el("button", { class: "primary", disabled: true, onclick: () => this.onCompare(...this.picked) }, "compare two");
     this.search = el("input", { type: "search", placeholder: "Find runs  ( / )", "aria-label": "Find runs", oninput: () => {
       this.query = this.search.value.trim().toLowerCase();
@@ -63,7 +65,7 @@ class RunsTable {
         : el("span", { title: "too large for one file: open it with terminus view --serve" }, `${run.name} (only with --serve)`),
       run.task ? el("span", { class: "task" }, firstLine(run.task)) : null,
       run.reason ? el("span", { class: "reason" }, firstLine(run.reason)) : null);
-      return el("td", { class: name.startsWith("tokens") || ["episodes", "cost", "time"].includes(name) ? "right" : null }, show(run));
+      return el("td", { class: COUNTED.includes(name) ? "right" : null }, show(run));
     });
     return el("tr", { "data-key": run.key }, el("td", {}, box), ...cells);
   }
@@ -90,13 +92,17 @@ class Comparison {
   async load() {
     await Promise.all(this.views.map((view) => view.load()));
     const runs = this.views.map((view) => view.run);
-    const row = ([name, value, show]) => {
+    const columns = COLUMNS.slice(1);
+    const change = ([name, value]) => {
       const [a, b] = runs.map(value);
       const isNumber = typeof a === "number" && typeof b === "number" && name !== "begun" && a > 0;
-      const change = isNumber && a !== b ? `${b > a ? "+" : "−"}${Math.abs(((b - a) / a) * 100).toFixed(0)} %` : "";
-      return el("tr", { class: a === b ? "same" : "differs" }, el("th", { scope: "row" }, name), ...runs.map((run) => el("td", {}, show(run))), el("td", { class: "change" }, change));
+      return el("td", {}, isNumber && a !== b ? `${b > a ? "+" : "−"}${Math.abs(((b - a) / a) * 100).toFixed(0)} %` : "");
     };
-    this.strip.replaceChildren(el("tbody", {}, ...COLUMNS.slice(1).map(row)));
+    this.strip.replaceChildren(
+      el("thead", {}, el("tr", {}, el("th"), ...columns.map(([name]) => el("th", { scope: "col" }, name)))),
+      el("tbody", {},
+        ...runs.map((run) => el("tr", {}, el("th", { scope: "row" }, run.name), ...columns.map(([, , show]) => el("td", {}, show(run))))),
+        el("tr", { class: "change" }, el("th", { scope: "row" }, "difference"), ...columns.map(change))));
   }
 
   dispose() {
