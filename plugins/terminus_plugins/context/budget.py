@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from terminus_core import Run, Subagent
 
 ROOM = 4_000
-"""Tokens that a request leaves free for its answer; a small window leaves a quarter of itself."""
-SMALL_ROOM_SHARE = 4
+"""Tokens that a request leaves free for its answer, as far as the window allows it."""
+SMALLEST_WINDOW = 8_192
+"""A refusal does not make a window smaller than this: providers refuse for odd reasons too."""
 MIN_GROWTH_SHARE = 8
 """The history is not made smaller again before it has grown by this part of the window."""
 AMPLE = 16_000
@@ -30,12 +31,12 @@ class Memory:
 
     Attributes:
         floor: tokens that cannot be freed: of the first request, or of the newest after the history was made smaller.
-        refused: tokens of the smallest request that was refused as too long.
+        learned: tokens that the window turned out to have, from requests that were refused as too long.
         acted_after: how many answers the chat had when room was last made.
     """
 
     floor: int = 0
-    refused: int = sys.maxsize
+    learned: int = sys.maxsize
     acted_after: int = -1
 
 
@@ -54,21 +55,31 @@ class Budget:
     @property
     def limit(self) -> int:
         """The model's limit, or what it turned out to be; more than any request has while nothing is known."""
-        return min(self._run.llm.context_limit or sys.maxsize, self._memory.refused)
+        return min(self._run.llm.context_limit or sys.maxsize, self._memory.learned)
 
     @property
     def space(self) -> int:
-        """What a request may have, so that there is room for an answer."""
-        return self.limit - min(ROOM, self.limit // SMALL_ROOM_SHARE)
+        """What the chat with a prompt may have, so that there is room for an answer."""
+        return self.limit - min(ROOM, self.limit // 4)
+
+    @property
+    def aside_space(self) -> int:
+        """What a call beside the chat may have: its answer needs more room than a turn's."""
+        return self.limit - min(ROOM, self.limit // 2)
 
     def refuse(self, prompt: str) -> bool:
         """Learn that the chat with ``prompt`` is too long, whatever the limit was believed to be.
 
+        The window holds at least what the last answer came from, and less than what was refused: it is taken to be
+        the former, or three quarters of the latter, whichever is more.
+
         Returns whether room had been made since the last answer, which has not been enough then.
         """
-        self._memory.refused = max(min(self._memory.refused, self.used(prompt)), 1)
-        again = self._memory.acted_after == self._run.chat.n_answers
-        self._memory.acted_after = self._run.chat.n_answers
+        memory, n_answers = self._memory, self._run.chat.n_answers
+        again = memory.acted_after == n_answers
+        memory.acted_after = n_answers
+        held = 0 if again else self.used()
+        memory.learned = min(memory.learned, max(held, self.used(prompt) * 3 // 4, SMALLEST_WINDOW))
         return again
 
     def replace(self, messages: list[Message], prompt: str, calls: Sequence[Subagent] = ()) -> str:
@@ -95,7 +106,7 @@ class Budget:
         A window that is smaller than the threshold would always be tight: there a quarter of it counts.
         """
         limit = self.limit
-        free = threshold if threshold < limit else limit // SMALL_ROOM_SHARE
+        free = threshold if threshold < limit else limit // 4
         return limit - used < free and used - self._memory.floor >= limit // MIN_GROWTH_SHARE
 
     def answer_limit(self, tokens: int) -> int | None:

@@ -171,9 +171,9 @@ class _History:
         chat, budget = self.run.chat, self.budget
         asked = [user(question), *(user(text) if i % 2 else assistant(text) for i, text in enumerate(more))]
         tokens = budget.count(*asked)
-        while budget.used() + tokens > budget.space and chat.unwind():
+        while budget.used() + tokens > budget.aside_space and chat.unwind():
             pass
-        if budget.used() + tokens > budget.space:
+        if budget.used() + tokens > budget.aside_space:
             messages = [_joined(chat.messages[0], asked[0]), *asked[1:]]
             return messages, budget.count(*messages)
         return [*chat.messages, *chat.prompt_messages(question), *asked[1:]], budget.used() + tokens
