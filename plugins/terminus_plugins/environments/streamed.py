@@ -27,6 +27,8 @@ NOISE_BYTES = 1_000_000
 """What a login profile may write before the command's own output begins."""
 GRACE_SEC = 1.0
 """How long pipes held by background children may stay open, and a process may take to end by itself."""
+SLOW_LINE_ROUNDS = 30
+"""How often more may arrive in that time after the end of a command, before a child in the background is at it."""
 END_SEC = 5.0
 """How long ending a process may take before it is given up."""
 BIG_OUTPUT_BYTES = 500_000
@@ -37,10 +39,17 @@ NOT_THERE = 44
 class Channel(Protocol):
     """A :data:`~terminus_plugins.environments.starter.STARTER` running in a place."""
 
-    return_code: int | None
-    """``None`` while it runs, or if no status was received."""
     ended: anyio.Event
     """Set when the process has ended or the connection is lost."""
+
+    @property
+    def return_code(self) -> int | None:
+        """``None`` while it runs, or if no status was received."""
+
+    @property
+    def loss(self) -> str:
+        """Why there is no status, in one line, once it has ended without one."""
+        ...
 
     async def send(self, data: bytes) -> None:
         """Write to stdin; :class:`anyio.BrokenResourceError` when nobody reads."""
@@ -78,10 +87,7 @@ class StreamedEnvironment(Environment):
         with anyio.fail_after(timeout_sec):
             async with self._started(start(command, cwd=cwd, env=env), user, stderr, politely=False) as process:
                 await process.send_eof()
-                async with anyio.create_task_group() as group:
-                    group.start_soon(_read_all, process, stdout)
-                    await process.channel.ended.wait()
-                    group.cancel_scope.deadline = anyio.current_time() + GRACE_SEC
+                await _read_until_ended(process, stdout, stderr)
         return ExecResult(await _decode(stdout), await _decode(stderr), process.return_code)
 
     @asynccontextmanager
@@ -186,8 +192,11 @@ class StreamedProcess(EnvironmentProcess):
 
     @property
     def stderr_tail(self) -> str:  # type: ignore[override]  # read-only here
-        """The last kilobytes of stderr."""
-        return bytes(self._stderr[-TAIL_BYTES:]).decode(errors="replace").strip()
+        """The last kilobytes of stderr; if no status was received at the end, the reason is its last line."""
+        words = bytes(self._stderr[-TAIL_BYTES:]).decode(errors="replace").strip()
+        if self.channel.ended.is_set() and self.channel.return_code is None:
+            words = f"{words}\n{self.channel.loss}".strip()
+        return words
 
     async def receive(self, max_bytes: int = CHUNK) -> bytes:
         """Read stdout."""
@@ -255,13 +264,31 @@ async def _begin(channel: Channel, told: Start, stderr: bytes | bytearray) -> tu
     with anyio.move_on_after(GRACE_SEC):
         await channel.ended.wait()
     words = bytes(stderr or output)[-TAIL_BYTES:].decode(errors="replace").strip()
-    raise EnvironmentFailedError(words.rpartition("\n")[2] or "the connection was lost")
+    raise EnvironmentFailedError(words.rpartition("\n")[2] or channel.loss)
 
 
 def _last_words(process: EnvironmentProcess) -> str:
-    if process.return_code is None:
-        return "the connection was lost"
     return process.stderr_tail.rpartition("\n")[2] or f"status {process.return_code}"
+
+
+async def _read_until_ended(process: StreamedProcess, stdout: bytearray, stderr: bytearray) -> None:
+    """Read what a command says until it has ended, and what is on its way then, but no longer."""
+    async with anyio.create_task_group() as group:
+        finished = anyio.Event()
+
+        async def read() -> None:
+            await _read_all(process, stdout)
+            finished.set()
+
+        group.start_soon(read)
+        await process.channel.ended.wait()
+        for _ in range(SLOW_LINE_ROUNDS):
+            seen = len(stdout) + len(stderr)
+            with anyio.move_on_after(GRACE_SEC):
+                await finished.wait()
+            if finished.is_set() or seen == len(stdout) + len(stderr):
+                break
+        group.cancel_scope.cancel()
 
 
 async def _read_all(process: EnvironmentProcess, into: bytearray) -> None:

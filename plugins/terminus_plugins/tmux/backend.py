@@ -15,7 +15,7 @@ from terminus_core import EnvironmentFailedError, SessionBackend, TerminusError
 from terminus_plugins.tmux.channel import ControlChannel
 from terminus_plugins.tmux.config import TmuxConfig
 from terminus_plugins.tmux.session import TmuxSession
-from terminus_plugins.tmux.shell import MISSING, Place, pane_argv, prepare, session_name, sweep
+from terminus_plugins.tmux.shell import MISSING, Place, find, pane_argv, session_name, sweep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-NOTE = "tmux-session"
-"""File in the run's folder that names the living terminal of the run."""
 SWEPT_AT_ONCE = 20
 """Folders looked at when a session starts, the oldest first."""
+YOUNG_SEC = 120
+"""A folder younger than this may belong to a session that is just starting, and is left alone."""
 CLOSE_SEC = 2.0
 SETUP_SEC = 30.0
 
@@ -44,20 +44,21 @@ class TmuxBackend(SessionBackend):
     @asynccontextmanager
     async def open(self, environment: Environment, options: SessionOptions) -> AsyncIterator[TmuxSession]:
         """See :class:`terminus_core.SessionBackend`. With a ``resume_token``: attach to the session that lived on."""
+        tmux, base = await self._find(environment, options)
         if options.resume_token:
-            session = self._resumed(await self._prepare(environment, options), options.resume_token)
-            command = session.place.attach()
+            folder, _, name = options.resume_token.rpartition(" ")
         else:
-            session = TmuxSession(await self._prepare(environment, options), self.config)
-            command = session.place.start(
-                pane_argv(session.place, self.config.shell, session.token),
-                width=self.config.pane_width,
-                height=self.config.pane_height,
-                history_limit=self.config.history_limit,
-            )
+            name = session_name(options.session_id)
+            folder = f"{base}/{name}-{secrets.token_hex(4)}"
+        place = Place(tmux, folder, name)
+        session = TmuxSession(place, self.config)
+        note = _note(options.logs_dir, folder)
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
         failure: BaseException | None = None
         try:
+            if await anyio.Path(options.logs_dir).is_dir():
+                await note.touch()
+            command = place.attach() if options.resume_token else self._start(session, options)
             async with (
                 environment.open_process(command, cwd=options.cwd, env=options.env, user=options.user) as stream,
                 anyio.create_task_group() as group,
@@ -71,7 +72,6 @@ class TmuxBackend(SessionBackend):
                 channel.start(group)
                 try:
                     await session.begin(channel, resumed=bool(options.resume_token))
-                    await _note(options.logs_dir, session.place)
                     yield session
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     failure = error
@@ -79,88 +79,80 @@ class TmuxBackend(SessionBackend):
                     await _close(channel, stream)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._remove(environment, options, session)
+                await self._try(environment, options, place.remove(session.server))
+                await note.unlink(missing_ok=True)
         if failure is not None:
             raise failure
 
-    async def _prepare(self, environment: Environment, options: SessionOptions) -> Place:
-        """Ask for tmux before the stream is opened, so that its absence is told as such."""
-        name = session_name(options.session_id)
-        folder = f"{name}-{secrets.token_hex(4)}"
-        owner = f"{platform.node() or '-'} {options.logs_dir.absolute()}"
+    def _start(self, session: TmuxSession, options: SessionOptions) -> str:
+        return session.place.start(
+            pane_argv(session.place, self.config.shell, session.token),
+            f"{platform.node() or '-'} {options.logs_dir.absolute()}",
+            width=self.config.pane_width,
+            height=self.config.pane_height,
+            history_limit=self.config.history_limit,
+        )
+
+    async def _find(self, environment: Environment, options: SessionOptions) -> tuple[str, str]:
+        """Path of tmux, and the folder for private folders. Sweeps that folder.
+
+        tmux is asked for before the stream is opened, so that its absence is told as such.
+        """
         result = await environment.exec(
-            prepare(self.config.tmux_path, folder, owner, SWEPT_AT_ONCE),
-            user=options.user,
-            timeout_sec=SETUP_SEC,
+            find(self.config.tmux_path, SWEPT_AT_ONCE), user=options.user, timeout_sec=SETUP_SEC
         )
         told = [line.partition(" ")[::2] for line in result.stdout.splitlines()]
         found = dict(told)
         if result.return_code == MISSING:
-            raise EnvironmentFailedError(self._missing(found))
-        if result.return_code != 0 or "folder" not in found:
+            raise EnvironmentFailedError(self._missing(found.get("login", "")))
+        if result.return_code != 0 or "now" not in found:
             where = found.get("base") or result.stderr.strip() or f"status {result.return_code}"
             raise EnvironmentFailedError(f"cannot make a private folder for tmux: {where}")
-        await self._sweep(environment, options, found, [rest for kind, rest in told if kind == "old"])
-        return Place(found["tmux"], found["folder"], name)
+        gone = await self._gone(int(found["now"]), [rest for kind, rest in told if kind == "old"])
+        if gone:
+            folders = [f"{found['base']}/{folder}" for folder in gone]
+            await self._try(environment, options, sweep(found["tmux"], folders))
+        return found["tmux"], found["base"]
 
-    def _missing(self, found: dict[str, str]) -> str:
+    def _missing(self, login: str) -> str:
         if self.config.tmux_path:
             return f"there is no tmux at {self.config.tmux_path!r}: correct tmux_path in [session.tmux]"
-        if found.get("login"):
+        if login:
             return (
-                f"tmux is at {found['login']}, which only a login shell has on its PATH: "
-                f'set tmux_path = "{found["login"]}" in [session.tmux]'
+                f"tmux is at {login}, which only a login shell has on its PATH: "
+                f'set tmux_path = "{login}" in [session.tmux]'
             )
         return (
             "tmux is not installed: apt-get install tmux (Debian, Ubuntu), dnf install tmux (Fedora), "
             "apk add tmux (Alpine), brew install tmux (macOS)"
         )
 
-    async def _sweep(
-        self, environment: Environment, options: SessionOptions, found: dict[str, str], old: list[str]
-    ) -> None:
-        """End what killed agents left behind: their run is over, its folder gone, or its time up."""
-        base = found["folder"].rpartition("/")[0]
-        now = int(found["now"])
+    async def _gone(self, now: int, old: list[str]) -> list[str]:
+        """What killed agents left behind: their run is over, its folder gone, or its time up."""
         gone = []
         for line in old:
             folder, _, owner = line.partition(" ")
-            started, _, place = owner.partition(" ")
-            host, _, logs_dir = place.partition(" ")
-            if started.isdigit() and (
-                now - int(started) > self.config.keep_sec
-                or (host == platform.node() and await _noted(Path(logs_dir)) != folder)
+            started, _, owner = owner.partition(" ")
+            host, _, logs_dir = owner.partition(" ")
+            age = now - int(started) if started.isdigit() else 0
+            if age > YOUNG_SEC and (
+                age > self.config.keep_sec
+                or (host == platform.node() and not await _note(Path(logs_dir), folder).exists())
             ):
-                gone.append(f"{base}/{folder}")
-        if gone:
-            try:
-                await environment.exec(sweep(found["tmux"], gone), user=options.user, timeout_sec=SETUP_SEC)
-            except (TimeoutError, TerminusError) as error:
-                logger.debug("Cannot sweep old tmux servers: %s", error)
+                gone.append(folder)
+        return gone
 
-    def _resumed(self, found: Place, token: str) -> TmuxSession:
-        folder, _, name = token.rpartition(" ")
-        return TmuxSession(Place(found.tmux, folder, name), self.config)
-
-    async def _remove(self, environment: Environment, options: SessionOptions, session: TmuxSession) -> None:
+    async def _try(self, environment: Environment, options: SessionOptions, command: str) -> None:
+        """Tidy up; where that fails there is nothing better to do, and more important things are told."""
         try:
-            await environment.exec(session.place.remove(session.server), user=options.user, timeout_sec=SETUP_SEC)
+            await environment.exec(command, user=options.user, timeout_sec=SETUP_SEC)
         except (TimeoutError, TerminusError) as error:
-            logger.debug("Cannot take the folder of tmux away: %s", error)
-        await anyio.Path(options.logs_dir / NOTE).unlink(missing_ok=True)
+            logger.debug("Cannot tidy up after tmux: %s", error)
 
 
-async def _note(logs_dir: Path, place: Place) -> None:
-    """Note in the run's folder which terminal is the run's own; without a folder there is nothing to resume."""
-    if await anyio.Path(logs_dir).is_dir():
-        await anyio.Path(logs_dir / NOTE).write_text(place.folder.rpartition("/")[2])
-
-
-async def _noted(logs_dir: Path) -> str:
-    try:
-        return await anyio.Path(logs_dir / NOTE).read_text()
-    except OSError:
-        return ""
+def _note(logs_dir: Path, folder: str) -> anyio.Path:
+    """The file in a run's folder that says: the terminal in ``folder`` belongs to this run, which is not over."""
+    return anyio.Path(logs_dir / f".tmux-{folder.rpartition('/')[2]}")
 
 
 async def _close(channel: ControlChannel, stream: EnvironmentProcess) -> None:

@@ -22,29 +22,25 @@ _ELSEWHERE = (
     '"$HOME/.local/bin/tmux" /usr/local/bin/tmux /opt/homebrew/bin/tmux /home/linuxbrew/.linuxbrew/bin/tmux '
     "/opt/local/bin/tmux /snap/bin/tmux"
 )
-_PREPARE = """\
+_FIND = """\
 umask 077
 set -- {tmux}
 tmux=
 for name in "$@"; do tmux=$(command -v "$name" 2>/dev/null) && break; done
 if [ -z "$tmux" ]; then
-  echo "path $PATH"
   echo "login $("${{SHELL:-/bin/sh}}" -lc 'command -v tmux' </dev/null 2>/dev/null | tail -n 1)"
   exit 10
 fi
 base={base}
 mkdir -p -m 700 "$base" && [ -O "$base" ] && [ ! -L "$base" ] && chmod 700 "$base" || {{ echo "base $base"; exit 11; }}
-now=$(date +%s)
+echo "tmux $tmux"
+echo "base $base"
+echo "now $(date +%s)"
 for old in $(ls -tr "$base" | head -n {most}); do
   echo "old $old $(cat "$base/$old/owner" 2>/dev/null)"
 done
-mkdir "$base/{name}" && printf '%s %s\\n' "$now" {owner} >"$base/{name}/owner" || {{ echo "base $base"; exit 11; }}
-echo "tmux $tmux"
-echo "folder $base/{name}"
-echo "now $now"
 """
 MISSING = 10
-NO_FOLDER = 11
 
 # The end of the shell is told in-band, with its status, and to tmux; then the keeper holds the pane, so that the last
 # screen stays readable. Single quotes of sh are not needed inside: it is passed as one quoted argument.
@@ -69,10 +65,10 @@ def session_name(session_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "_", session_id)[:48].strip("_") or "session"
 
 
-def prepare(tmux: str, name: str, owner: str, most: int) -> str:
-    """Find tmux, make the private folder ``name``, list up to ``most`` of the oldest other folders."""
+def find(tmux: str, most: int) -> str:
+    """Find tmux and the folder for private folders; list up to ``most`` of the oldest in it."""
     wanted = shlex.quote(tmux) if tmux else f"tmux {_ELSEWHERE}"
-    return _PREPARE.format(tmux=wanted, base=BASE, name=name, owner=shlex.quote(owner), most=most)
+    return _FIND.format(tmux=wanted, base=BASE, most=most)
 
 
 @dataclass(slots=True, frozen=True)
@@ -103,8 +99,8 @@ class Place:
         """Command line of a control-mode client on the living session."""
         return f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t ={self.name}"
 
-    def start(self, argv: Sequence[str], *, width: int, height: int, history_limit: int) -> str:
-        """Command line of a control-mode client that makes server and session.
+    def start(self, argv: Sequence[str], owner: str, *, width: int, height: int, history_limit: int) -> str:
+        """Command line of a control-mode client that makes folder, server and session.
 
         history-limit counts only for windows made after it; window-size before the first window crashes tmux 3.3a.
         """
@@ -118,13 +114,18 @@ class Place:
             "set-option -g window-size manual",
             f"resize-window -t ={self.name}: -x {width} -y {height}",
         )
-        return f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null -C " + " \\; ".join(lists)
+        folder = shlex.quote(self.folder)
+        commands = " \\; ".join(lists)
+        return (
+            f"(umask 077; mkdir {folder} && echo $(date +%s) {shlex.quote(owner)} >{folder}/owner) || exit; "
+            f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null -C {commands}"
+        )
 
     def remove(self, server: str) -> str:
-        """End the server, one that does not listen too, and take its folder away."""
+        """End the server, one that hangs too if its process id is known, and take its folder away."""
         folder = shlex.quote(self.folder)
-        kill = f"[ -S {folder}/socket ] && kill -9 {server} 2>/dev/null; " if server else ""
-        return f"{kill}rm -rf {folder}"
+        kill = f"kill -9 {server}" if server else f"{self.client} kill-server"
+        return f"[ -S {folder}/socket ] && {kill} 2>/dev/null; rm -rf {folder}"
 
 
 def pane_argv(place: Place, shell: str, token: str) -> list[str]:

@@ -330,7 +330,7 @@ async def test_nothing_is_left_behind(terminal, how):
     place = seen[0].place
     assert not Path(place.folder).exists()
     assert not processes_with(place.folder)
-    assert not list(terminal.folder.glob("tmux-session*"))
+    assert not list(terminal.folder.glob(".tmux*"))
 
 
 async def test_person_who_watches_from_a_smaller_terminal(terminal, say):
@@ -387,8 +387,15 @@ def killed(terminal):
     shutil.rmtree(token.split(" ", maxsplit=1)[0], ignore_errors=True)
 
 
+def older(folder, seconds) -> None:
+    """Let the folder of a session have been made earlier."""
+    started, _, owner = (folder / "owner").read_text().partition(" ")
+    (folder / "owner").write_text(f"{int(started) - seconds} {owner}")
+
+
 async def test_session_of_a_killed_agent_is_resumed(terminal, say, killed):
     token, logs, folder = killed
+    older(folder, 600)
     async with terminal.open():
         assert folder.exists()
     options = terminal.options("killed", resume_token=token)
@@ -418,12 +425,10 @@ async def test_session_of_a_killed_agent_is_swept(terminal, killed, why):
     async with terminal.open():
         assert folder.exists()
     if why == "run is over":
-        (logs / "tmux-session").unlink()
+        (logs / f".tmux-{folder.name}").unlink()
     elif why == "folder is gone":
         shutil.rmtree(logs)
-    else:
-        owner = (folder / "owner").read_text().split(" ")
-        (folder / "owner").write_text(" ".join([str(int(owner[0]) - 90_000), *owner[1:]]))
+    older(folder, 90_000 if why == "time is up" else 600)
     async with terminal.open():
         assert not folder.exists()
         assert not processes_with(str(folder))
@@ -431,7 +436,12 @@ async def test_session_of_a_killed_agent_is_swept(terminal, killed, why):
 
 async def test_session_in_use_is_never_swept(terminal):
     async with terminal.open() as session:
-        (terminal.folder / "tmux-session").unlink()
+        folder = Path(session.place.folder)
+        (terminal.folder / f".tmux-{folder.name}").unlink()
+        async with terminal.open(keep_sec=0):
+            pass
+        assert await session.is_session_alive()
+        older(folder, 600)
         async with terminal.open(keep_sec=0):
             pass
         assert await session.is_session_alive()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from terminus_core import Environment, hookimpl
-from terminus_plugins.environments.ssh.environment import SshConfig, SshEnvironment
+from terminus_plugins.environments.ssh.config import SshConfig
+from terminus_plugins.environments.ssh.environment import SshEnvironment
 
 __all__ = ["SshConfig", "SshEnvironment"]
 

@@ -27,16 +27,23 @@ class SshChannel:
         bell: rings when it has something to say.
         on_stderr: is given what comes on stderr, in a thread.
         limiter: of the threads.
+        loss: says how the connection was lost.
     """
 
     def __init__(
-        self, channel: Any, bell: Bell, on_stderr: Callable[[bytes], None], limiter: anyio.CapacityLimiter
+        self,
+        channel: Any,
+        bell: Bell,
+        on_stderr: Callable[[bytes], None],
+        limiter: anyio.CapacityLimiter,
+        loss: Callable[[], str],
     ) -> None:
         self.ended = anyio.Event()
         self._channel = channel
         self._bell = bell
         self._on_stderr = on_stderr
         self._limiter = limiter
+        self._loss = loss
         self._sending = threading.Lock()
         self._outlet, self._output = anyio.create_memory_object_stream[bytes](BUFFERED_CHUNKS)
 
@@ -45,6 +52,11 @@ class SshChannel:
         """Exit status; ``None`` while there is none, and for good if a signal or a lost connection ended it."""
         status: int = self._channel.exit_status
         return status if status >= 0 else None
+
+    @property
+    def loss(self) -> str:
+        """How the connection was lost."""
+        return self._loss()
 
     async def send(self, data: bytes) -> None:
         """Write to stdin."""

@@ -76,7 +76,8 @@ class Connection:
     """A connection that stands.
 
     Attributes:
-        room: how many more channels may be opened on it.
+        opened: how many channels are open or being opened; counted by its user.
+        limit: how many there may be, as far as is known.
     """
 
     def __init__(self, target: Target, config: SshConfig, through: Connection | None = None) -> None:
@@ -92,7 +93,8 @@ class Connection:
             EnvironmentFailedError: host key or login was refused.
         """
         self.target = target
-        self.room = config.max_channels
+        self.opened = 0
+        self.limit = config.max_channels
         self._config = config
         self._below: list[Connection] = []
         self._proxy: subprocess.Popen[bytes] | None = None
@@ -122,7 +124,9 @@ class Connection:
 
     @property
     def loss(self) -> str:
-        """How a lost connection was lost."""
+        """Why a command has no status."""
+        if self.is_alive:
+            return f"a signal ended the command on {self.target}"
         if self._wire.is_silent:
             return f"{self.target} has not answered for {self._config.alive_timeout:g} s"
         return f"the connection to {self.target} was lost"
@@ -171,8 +175,9 @@ class Connection:
         if target.proxy_command is not None:
             ours, theirs = socket.socketpair()
             with theirs:
-                self._proxy = subprocess.Popen(  # noqa: S602 - the user's own command, a shell line by definition
-                    f"exec {target.proxy_command}", shell=True, stdin=theirs, stdout=theirs, start_new_session=True
+                words = ["/bin/sh", "-c", f"exec {target.proxy_command}"]
+                self._proxy = subprocess.Popen(  # noqa: S603 - the user's own command
+                    words, stdin=theirs.fileno(), stdout=theirs.fileno(), start_new_session=True
                 )
             return ours
         wire = socket.create_connection((target.host, target.port), self._config.connect_timeout)

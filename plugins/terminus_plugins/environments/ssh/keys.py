@@ -39,7 +39,9 @@ def log_in(transport: Any, target: Target) -> None:
             return
         raise EnvironmentFailedError(f"{target} asks for more than a key: {', '.join(further)}")
     cure = f"; {locked[0]} is locked by a passphrase: ssh-add {locked[0]}" if locked else ""
-    raise EnvironmentFailedError(f"{target} accepts none of the keys tried ({', '.join(tried) or 'there is none'}){cure}")
+    raise EnvironmentFailedError(
+        f"{target} accepts none of the keys tried ({', '.join(tried) or 'there is none'}){cure}"
+    )
 
 
 def _candidates(target: Target, locked: list[Path]) -> Iterator[tuple[str, Any]]:

@@ -14,7 +14,6 @@ from terminus_core import EnvironmentFailedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from terminus_plugins.environments.ssh.target import Target
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import getpass
-import glob
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,9 +76,12 @@ def _find(place: str, config: SshConfig, *, port: int | None, user: str | None, 
     options = _lookup(alias, given, Path(config.ssh_config).expanduser())
     port = int(options.get("port", DEFAULT_PORT))
     host = options["hostname"]
-    known_hosts = [config.known_hosts] if config.known_hosts else options.get(
-        "userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2"
-    ).split() + options.get("globalknownhostsfile", SYSTEM_KNOWN_HOSTS).split()
+    known_hosts = (
+        [config.known_hosts]
+        if config.known_hosts
+        else options.get("userknownhostsfile", "~/.ssh/known_hosts ~/.ssh/known_hosts2").split()
+        + options.get("globalknownhostsfile", SYSTEM_KNOWN_HOSTS).split()
+    )
     target = Target(
         host=host,
         port=port,
@@ -124,9 +126,10 @@ def _lines(path: Path, folder: Path, alias: str, depth: int) -> Iterator[str]:
             yield line
         elif depth < MAX_DEPTH and _applies(block, alias):
             for pattern in value.split():
-                for found in sorted(glob.glob(str(folder / Path(pattern.strip('"')).expanduser()))):
+                wanted = folder / Path(pattern.strip('"')).expanduser()
+                for found in sorted(Path(wanted.anchor).glob(str(wanted.relative_to(wanted.anchor)))):
                     yield "Host *"
-                    yield from _lines(Path(found), folder, alias, depth + 1)
+                    yield from _lines(found, folder, alias, depth + 1)
             yield block
 
 
