@@ -4,6 +4,7 @@ import json
 import os
 from contextlib import ExitStack
 from itertools import pairwise
+from typing import ClassVar
 
 import anyio
 import atif
@@ -58,7 +59,7 @@ class ToolParser(PlainParser):
     """The model types with native tool calls, several in one answer; plain text is an error."""
 
     name = "native"
-    tools = [
+    tools: ClassVar = [
         {
             "type": "function",
             "function": {
