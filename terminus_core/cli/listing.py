@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from terminus_core.cli.layers import read_settings
 from terminus_core.cli.logs import configure_logging
-from terminus_core.cli.printing import Lines, print_json
+from terminus_core.cli.printing import Lines, literal, print_json
 from terminus_core.config import AgentSettings, mask_secrets
 from terminus_core.dispatch import OBSERVABLE, ROLES, SPECS, read_hookimpls
 from terminus_core.errors import ConfigError
@@ -65,7 +65,7 @@ def list_hooks(options: Mapping[str, Any]) -> None:
         _Hook(
             name,
             str(inspect.signature(spec)).replace("'", ""),
-            (inspect.getdoc(spec) or "").partition("\n")[0],
+            (inspect.getdoc(spec) or "").partition("\n")[0].replace("``", ""),
             by_hook[name],
         )
         for name, spec in SPECS.items()
@@ -73,8 +73,11 @@ def list_hooks(options: Mapping[str, Any]) -> None:
     if options["as_json"]:
         print_json([asdict(hook) for hook in hooks])
         return
-    rows = [(f"{hook.name}{hook.signature}", hook.doc, ", ".join(hook.implemented_by)) for hook in hooks]
-    Lines(sys.stdout).table(("hook", "meaning", "implemented by"), rows)
+    lines = Lines(sys.stdout)
+    for hook in hooks:
+        lines.write(f"{hook.name}{hook.signature}", bold=True)
+        lines.write(f"    {literal(hook.doc)}")
+        lines.write(f"    implemented by: {literal(', '.join(hook.implemented_by)) or 'nobody'}")
 
 
 def _implementers(manager: PluginManager) -> dict[str, list[str]]:

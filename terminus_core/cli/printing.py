@@ -64,7 +64,7 @@ class Lines:
             self._wrapped(headings, cells)
             return
         lines = [list(headings), *cells]
-        widths = [max(len(line[column]) for line in lines) for column in range(len(headings))]
+        widths = [min(40, max(len(line[column]) for line in lines)) for column in range(len(headings))]
         for line in lines:
             self.write("  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip())
 

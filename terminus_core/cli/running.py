@@ -112,7 +112,7 @@ def _result(end: _End, view: LiveView) -> RunResult:
         raise end.error
     if end.error is not None:
         result = view.result or RunResult("error", f"{type(end.error).__name__}: {end.error}")
-        result.reason += _traceback_place(end.error, view)
+        result.reason = mask_text(result.reason) + _traceback_place(end.error, view)
         return result
     result = view.result or RunResult("cancelled")
     if end.signal is not None and not result.reason:
@@ -144,11 +144,12 @@ def _summarize(result: RunResult, lines: Lines, view: LiveView, seconds: float) 
     episodes = "1 episode" if result.n_episodes == 1 else f"{result.n_episodes:,} episodes"
     style = {"fg": "green" if result.status == "completed" else "red", "bold": True}
     lines.write(f"{result.status}{reason}", **style)
+    if view.run is None:
+        return
     lines.write(f"{episodes}, {spent(result.totals)}, {seconds:.1f} seconds")
     for path in result.files:
         lines.write(f"{path.name.split('.')[0]}: {literal(str(path))}")
-    if view.run is not None:
-        lines.write(f"folder: {literal(str(view.run.logs_dir.absolute()))}")
+    lines.write(f"folder: {literal(str(view.run.logs_dir.absolute()))}")
 
 
 def _exit_code(result: RunResult, end: _End) -> int:
