@@ -111,6 +111,8 @@ class Agent:
         try:
             async with run.environment, run.backend.open(run.environment, options) as run.session:
                 fault = await self._observed(run)
+        except SessionClosedError as error:
+            fault = fault or EnvironmentFailedError(f"the terminal could not be had: {error}")
         except TerminusError as error:
             fault = fault or error
         except anyio.get_cancelled_exc_class() as error:
@@ -210,29 +212,35 @@ class Agent:
             raise RunLimitReached("context", f"no room in the model's window: {error}") from error
 
     async def _take_turn(self, run: Run, episode: int, response: LLMResponse, reply: ParseResult) -> str:
-        """Gates, commands, actions, completion, record; returns the observation, which is the next prompt."""
-        verdict = await self._pass_gates(run, reply)
-        fault: TerminusError | None = None
-        done = False
-        if isinstance(verdict, str):
-            observed = verdict
-        else:
-            reply = verdict
-            output, timed_out, fault = await self._execute_commands(run, reply.commands)
-            observed = "\n\n".join([output, *await self._perform_actions(run, reply)])
-            turn = Turn(episode, response, reply, output, timed_out, observed)
-            completion = await run.completion.decide(run, turn)
-            observed, done = completion.observation, completion.done
-            if reply.is_task_complete:
-                word = "confirmed" if done else "asked"
-                self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
-        observed = texts.with_warnings(reply, observed)
-        self._record_turn(run, episode, response, reply, await run.with_images(observed))
+        """Carry out what was asked and record it; returns the observation, which is the next prompt."""
+        try:
+            reply, observed, done, fault = await self._carry_out(run, episode, response, reply)
+            content = await run.with_images(observed)
+        except BaseException:
+            self._record_turn(run, episode, response, reply, texts.INTERRUPTED)
+            raise
+        self._record_turn(run, episode, response, reply, content)
         if done and not isinstance(fault, EnvironmentFailedError):
             run.stop("completed")
         elif fault is not None:
             raise fault
         return observed
+
+    async def _carry_out(
+        self, run: Run, episode: int, response: LLMResponse, reply: ParseResult
+    ) -> tuple[ParseResult, str, bool, TerminusError | None]:
+        """Gates, commands, actions, completion: the reply as the gates left it, the observation, done, and a fault."""
+        verdict = await self._pass_gates(run, reply)
+        if isinstance(verdict, str):
+            return reply, texts.with_warnings(reply, verdict), False, None
+        reply = verdict
+        output, timed_out, fault = await self._execute_commands(run, reply.commands)
+        observed = "\n\n".join([output, *await self._perform_actions(run, reply)])
+        completion = await run.completion.decide(run, Turn(episode, response, reply, output, timed_out, observed))
+        if reply.is_task_complete:
+            word = "confirmed" if completion.done else "asked"
+            self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
+        return reply, texts.with_warnings(reply, completion.observation), completion.done, fault
 
     async def _pass_gates(self, run: Run, reply: ParseResult) -> ParseResult | str:
         if reply.commands or reply.actions:

@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from terminus_core.interfaces import ParseResult, TerminalText
 
+INTERRUPTED = "[The run ended in the middle of this turn, before the terminal was looked at again.]"
+"""The observation of a turn that a cancel or a bug cut short."""
+
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 

@@ -81,7 +81,7 @@ class Parts:
         for role, key in _MANY.items():
             if key in named:
                 self._chosen[role] = named[key]
-                named[key] = [each if isinstance(each, str) else name_of(each) for each in named[key]]
+                named[key] = [each for each in named[key] if isinstance(each, str)]
         data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
         self.settings = Settings.check({**data, "agent": {**data.get("agent", {}), **named}})
         for role, key in _MANY.items():

@@ -15,7 +15,6 @@ from terminus_core import (
     LLM,
     Command,
     Environment,
-    EnvironmentFailedError,
     ExecResult,
     Handoff,
     LLMError,
@@ -34,6 +33,7 @@ from terminus_core import (
     Step,
     Subagent,
     TerminalText,
+    TerminusError,
     Usage,
     hookimpl,
 )
@@ -205,7 +205,7 @@ class FakeBackend(SessionBackend):
 
     name: ClassVar[str] = "fake"
 
-    def __init__(self, session: FakeSession | None = None, *, fails: EnvironmentFailedError | None = None) -> None:
+    def __init__(self, session: FakeSession | None = None, *, fails: TerminusError | None = None) -> None:
         self.session = session or FakeSession()
         self.is_open = False
         self._fails = fails

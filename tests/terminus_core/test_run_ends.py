@@ -141,6 +141,12 @@ async def test_a_terminal_that_cannot_be_had(trial):
     assert t.llm.requests == []
 
 
+async def test_a_shell_that_ends_before_it_is_ready_is_no_terminal(trial):
+    result = await trial(["DONE"], backend=FakeBackend(fails=SessionClosedError("status 3"))).run()
+    assert (result.status, result.error.exit_code) == ("error", 4)
+    assert "status 3" in result.reason
+
+
 async def test_bugs_are_raised_again_after_the_result(trial):
     class Buggy:
         name = "buggy"
@@ -181,6 +187,7 @@ async def test_cancel_lo_07(trial):
         await t.run()
     assert scope.cancelled_caught
     assert [keys for keys, _ in t.session.sent] == ["a\n"]
+    assert [call.arguments["keystrokes"] for call in t.steps[-1].tool_calls] == ["a\n", "b\n"]
     assert [result.status for result in t.recorder.values("run_finished")] == ["cancelled"]
     assert left == ["closed"]
     assert not t.backend.is_open
