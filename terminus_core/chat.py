@@ -30,6 +30,8 @@ class Message(TypedDict):
     """On an assistant message: the native tool calls as the model made them."""
     tool_call_id: NotRequired[str]
     """On a tool message: the call that it answers."""
+    cache_control: NotRequired[dict[str, str]]
+    """On a tool message: a provider's prompt-caching mark, as in :class:`ContentPart`."""
     reasoning_content: NotRequired[str]
     """On an assistant message, with ``interleaved_thinking``: the reasoning to send back."""
 

@@ -35,6 +35,18 @@ ASIDES = {
 TOO_LONG = "This model's maximum context length is {} tokens. Please reduce the length of the messages."
 
 
+def text_of(message):
+    return flat_text(message)
+
+
+def end_of(messages):
+    """The newest messages: one, or all answers to the newest native tool calls."""
+    end = len(messages) - 1
+    while messages[end]["role"] == messages[end - 1]["role"] == "tool":
+        end -= 1
+    return messages[end:]
+
+
 class PlainParser(ResponseParser):
     """Each line is typed; DONE is a claim; an empty answer is an error."""
 
@@ -106,7 +118,8 @@ class Model:
 
     def __call__(self, request):
         body = request.json
-        kind = next((kind for kind, words in KINDS.items() if words in request.last_text), "turn")
+        newest = "".join(text_of(message) for message in end_of(body["messages"]))
+        kind = next((kind for kind, words in KINDS.items() if words in newest), "turn")
         self.bodies.append(body)
         self.problems += list(_problems(body))
         limit = body.get("max_tokens", body.get("max_completion_tokens"))
@@ -189,10 +202,6 @@ class Journey:
         ]
         assert sum(each["prompt_tokens"] for each in metrics) == told["prompt"]
         assert sum(each["completion_tokens"] for each in metrics) == told["completion"]
-
-
-def text_of(message):
-    return flat_text(message)
 
 
 @pytest.fixture(autouse=True)

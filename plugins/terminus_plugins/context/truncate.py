@@ -66,7 +66,7 @@ class TruncateStrategy(ContextStrategy):
         if not run.chat.n_turns:
             return shorten_first_prompt(run, budget, prompt, again=again)
         used, messages = budget.used(prompt), list(run.chat.messages)
-        excess = used - budget.limit // 2
+        excess = max(used - budget.limit // 2, used // 4)
         freed = self._shorten(budget, messages, excess, 0 if again else self._config.keep_turns)
         if used - freed > budget.space:
             # The newest observation may be too long alone.
@@ -80,15 +80,15 @@ class TruncateStrategy(ContextStrategy):
     def _shorten(self, budget: Budget, messages: list[Message], excess: int, keep_turns: int) -> int:
         """Shorten what was observed in ``messages``, oldest first, until ``excess`` tokens are freed; returns how many.
 
-        A second round over the same messages leaves nothing but the note that something was left out.
+        Where that frees far too little, a second round leaves only the notes that something was left out.
         """
         freed = 0
         ends = [i for i, message in enumerate(messages) if message["role"] == "assistant"]
         end = ends[-keep_turns - 1] if len(ends) > keep_turns else 0
-        for max_chars in (self._config.keep_chars, 0):
+        for max_chars, wanted in ((self._config.keep_chars, excess), (0, excess - budget.limit // 4)):
             for i in _observations(messages[:end]):
-                if freed >= excess:
-                    return freed
+                if freed >= wanted:
+                    break
                 short = _short(messages[i], max_chars)
                 saved = budget.count(messages[i]) - budget.count(short)
                 if saved > 0:

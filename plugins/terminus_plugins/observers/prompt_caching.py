@@ -70,6 +70,8 @@ def _carries_mark(message: Message) -> bool:
 
 def _marked(message: Message) -> Message:
     content = message["content"]
+    if message["role"] == "tool":  # becomes a block of its own, which carries the mark
+        return Message(**{**message, "cache_control": dict(MARK)})
     parts = [ContentPart(type="text", text=content)] if isinstance(content, str) else list(content)
     parts[-1] = ContentPart(**{**parts[-1], "cache_control": dict(MARK)})
     return Message(**{**message, "content": parts})
