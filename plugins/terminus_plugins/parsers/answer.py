@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from terminus_core import Command
+from terminus_core import Action, Command
 
 DEFAULT_DURATION_SEC = 1.0
 MAX_DIGITS = 4_300
@@ -34,6 +34,7 @@ class Answer:
         analysis: the model's view of the state.
         plan: what it means to do.
         commands: what it wants typed.
+        actions: what it asks for beside keystrokes.
         claim: it claims that the task is complete.
         unusable: it has commands that cannot be read, beside a claim.
         errors: why it cannot be used.
@@ -46,6 +47,7 @@ class Answer:
     analysis: str = ""
     plan: str = ""
     commands: list[Command] = field(default_factory=list)
+    actions: list[Action] = field(default_factory=list)
     claim: bool = False
     unusable: bool = False
     errors: list[str] = field(default_factory=list)
@@ -53,8 +55,9 @@ class Answer:
 
     def asks_the_same_as(self, other: Answer) -> bool:
         """Whether it does not matter which of the two is used."""
-        return (self.commands, self.claim, self.unusable, self.errors) == (
+        return (self.commands, self.actions, self.claim, self.unusable, self.errors) == (
             other.commands,
+            other.actions,
             other.claim,
             other.unusable,
             other.errors,

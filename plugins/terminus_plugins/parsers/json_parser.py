@@ -2,24 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import re
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from terminus_core import ParseResult, ResponseParser, hookimpl
-from terminus_plugins.parsers.answer import MISSING, Answer, read_claim, shown
+from terminus_core import Message, ParseResult, ResponseParser, hookimpl
+from terminus_plugins.actions.restart_shell import RestartShell
+from terminus_plugins.parsers.answer import Answer, read_claim, shown
+from terminus_plugins.parsers.command_list import add_commands, add_text
 from terminus_plugins.parsers.json_text import OBJECT_START, ObjectText, read_object
-from terminus_plugins.parsers.prompt import PromptConfig
+from terminus_plugins.parsers.offers import IMAGES_PER_ANSWER, OfferConfig, Offers
 from terminus_plugins.parsers.reply import REASONING, Reading, Reply, conclude, extra, neighbours, take_apart
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from terminus_core import LLMResponse
+    from terminus_core import LLMResponse, Run
 
 _SCANNER = re.compile(f"{REASONING}|{OBJECT_START}", re.IGNORECASE)
 _REQUIRED = ("analysis", "plan", "commands")
 _KEYS = (*_REQUIRED, "task_complete")
+
+_ACTION_KEYS = {"view_image": "view_images", "restart_shell": "restart_shell"}
+_OFFERS = {
+    "view_image": f"""
+- "view_images" (optional): a list of absolute paths of image files (PNG, JPEG, GIF, WebP), at most \
+{IMAGES_PER_ANSWER}; you see them together with the next terminal output.""",
+    "restart_shell": """
+- "restart_shell" (optional): true ends whatever runs in the terminal, after the commands of this answer, and starts a \
+fresh shell. For a terminal that reacts to nothing else.""",
+}
+"""What the prompt says about each action that can be offered."""
 
 
 class JsonParser(ResponseParser):
@@ -29,15 +41,27 @@ class JsonParser(ResponseParser):
     error_response_type = "JSON response"
     tools = None
 
-    class Config(PromptConfig):
+    class Config(OfferConfig):
         """``[parser.json]``."""
 
     def __init__(self, config: Config | None = None) -> None:
-        self._template = (config or self.Config()).template("json_prompt.txt")
+        config = config or self.Config()
+        self._template = config.template("json_prompt.txt")
+        self.offered = Offers(config)
+
+    @property
+    def offers(self) -> frozenset[str]:
+        """The actions that replies may ask for in this run."""
+        return self.offered.names
+
+    def prepare(self, run: Run) -> None:
+        """Find out what can be offered."""
+        self.offered.prepare(run)
 
     def build_prompt(self, instruction: str, terminal_state: str) -> str:
         """The first message: format rules, the task, the terminal. Inserted text is never expanded again."""
-        return self._template.fill(instruction=instruction, terminal_state=terminal_state)
+        offers = "".join(text for action, text in _OFFERS.items() if action in self.offers)
+        return self._template.fill(instruction=instruction, terminal_state=terminal_state, offers=offers)
 
     def completion_confirmation(self, terminal_output: str) -> str:
         """The question after a first claim of completion."""
@@ -51,23 +75,40 @@ class JsonParser(ResponseParser):
 
     def parse_response(self, response: LLMResponse) -> ParseResult:
         """Read a reply. Never raises, whatever the model wrote."""
-        reply = take_apart(response.content or "", _SCANNER, _read)
+        reply = take_apart(response.content or "", _SCANNER, self._read)
         if not reply.error and _is_nested(reply):
             reply.error = "The JSON object is part of something else; send it alone, as one top-level object."
         return conclude(response, reply, "JSON object")
 
+    def _read(self, text: str, start: int) -> Reading:
+        found = read_object(text, start)
+        value = found.value
+        if value is None:
+            return Reading(found.end, error=found.error)
+        if "commands" in value or read_claim(value.get("task_complete"))[0]:
+            return Reading(found.end, self._answer(value, found, start))
+        if "keystrokes" in value:
+            return Reading(found.end, error='A command stands outside the "commands" of the JSON object.')
+        known = any(key in value for key in _KEYS)
+        return Reading(found.end, hint="\n".join(_missing(value) + found.problems) if known else "")
 
-def _read(text: str, start: int) -> Reading:
-    found = read_object(text, start)
-    value = found.value
-    if value is None:
-        return Reading(found.end, error=found.error)
-    if "commands" in value or read_claim(value.get("task_complete"))[0]:
-        return Reading(found.end, _answer(value, found, start))
-    if "keystrokes" in value:
-        return Reading(found.end, error='A command stands outside the "commands" of the JSON object.')
-    known = any(key in value for key in _KEYS)
-    return Reading(found.end, hint="\n".join(_missing(value) + found.problems) if known else "")
+    def _answer(self, value: dict[str, Any], found: ObjectText, start: int) -> Answer:
+        offered = {_ACTION_KEYS[action] for action in self.offers}
+        answer = _answer({key: each for key, each in value.items() if key not in offered}, found, start)
+        if "view_images" in offered & value.keys():
+            self._add_images(answer, value["view_images"])
+        if "restart_shell" in offered & value.keys():
+            wanted, warning = read_claim(value["restart_shell"])
+            answer.actions += [RestartShell()] if wanted else []
+            answer.warnings += [warning.replace("task_complete", "restart_shell")] if warning else []
+        return answer
+
+    def _add_images(self, answer: Answer, paths: Any) -> None:
+        if isinstance(paths, list) and all(isinstance(path, str) for path in paths):
+            answer.actions, warnings = self.offered.limited([self.offered.image(path) for path in paths])
+            answer.warnings += warnings
+        else:
+            answer.warnings.append("view_images must be a list of texts; no image is shown.")
 
 
 def _answer(value: dict[str, Any], found: ObjectText, start: int) -> Answer:
@@ -78,36 +119,13 @@ def _answer(value: dict[str, Any], found: ObjectText, start: int) -> Answer:
     if order != sorted(order):
         answer.warnings.append(f"Keys are out of order; expected: {', '.join(_KEYS)}.")
     for part in ("analysis", "plan"):
-        text = value.get(part, "")
-        if not isinstance(text, str):
-            answer.warnings.append(f"{part} should be a text.")
-            text = "" if text is None else json.dumps(text, ensure_ascii=False)
-        answer.add_text(part, text)
+        add_text(answer, part, value.get(part, ""))
     if "task_complete" in value:
         answer.claim, warning = read_claim(value["task_complete"])
         answer.warnings += [warning] if warning else []
     if "commands" in value:
-        _add_commands(answer, value["commands"])
+        add_commands(answer, value["commands"])
     return answer
-
-
-def _add_commands(answer: Answer, commands: Any) -> None:
-    if not isinstance(commands, list):
-        answer.drop_commands(["commands must be a list of objects."])
-        return
-    faults = []
-    for number, command in enumerate(commands, start=1):
-        if not isinstance(command, dict):
-            faults.append(f'Command {number}: must be an object with "keystrokes" and "duration".')
-        elif not isinstance(command.get("keystrokes"), str):
-            what = "must be a text" if "keystrokes" in command else "is missing"
-            faults.append(f'Command {number}: "keystrokes" {what}.')
-        else:
-            if unknown := [f'"{shown(key)}"' for key in command if key not in ("keystrokes", "duration")]:
-                answer.warnings.append(f"Command {number}: unknown keys were ignored: {', '.join(unknown[:10])}")
-            answer.add_command(number, command["keystrokes"], command.get("duration", MISSING))
-    if faults:
-        answer.drop_commands(faults)
 
 
 def _missing(value: dict[str, Any]) -> list[str]:
@@ -124,6 +142,12 @@ def _is_nested(reply: Reply) -> bool:
         if left in {"{", "["} or goes_on or (is_inside and right in {"}", "]"}):
             return True
     return False
+
+
+@hookimpl
+def terminus_prepare_messages(run: Run, messages: list[Message]) -> list[Message] | None:
+    """Send each image a few times only, in runs with this parser."""
+    return run.parser.offered.bounded(messages) if isinstance(run.parser, JsonParser) else None
 
 
 @hookimpl

@@ -13,10 +13,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PLACEHOLDERS = ("instruction", "terminal_state")
+OFFERS = "offers"
+"""A place that may be missing: what replies may ask for beside keystrokes."""
 
 
 class PromptTemplate:
-    """A text with the places ``{instruction}`` and ``{terminal_state}``.
+    """A text with the places ``{instruction}`` and ``{terminal_state}``, perhaps also ``{offers}``.
 
     As in Python's ``str.format``, a brace that is meant as a brace is written twice: ``{{`` and ``}}``. What is put in
     is never looked at for places again.
@@ -36,18 +38,19 @@ class PromptTemplate:
             raise ValueError(f"{error}; {cure}") from None
         self._pieces: Sequence[tuple[str, str | None]] = [(literal, name) for literal, name, _, _ in fields]
         for _, name, form, conversion in fields:
-            if name is not None and (name not in PLACEHOLDERS or form or conversion):
+            if name is not None and (name not in (*PLACEHOLDERS, OFFERS) or form or conversion):
                 shown = name + (f"!{conversion}" if conversion else "") + (f":{form}" if form else "")
                 raise ValueError(
-                    f"unknown placeholder {{{shown[:60]}}}; known are {{instruction}} and {{terminal_state}}; {cure}"
+                    f"unknown placeholder {{{shown[:60]}}}; known are {{instruction}}, {{terminal_state}} "
+                    f"and {{offers}}; {cure}"
                 )
         for name in PLACEHOLDERS:
             if all(name != each for _, each in self._pieces):
                 raise ValueError(f"the placeholder {{{name}}} is missing")
 
-    def fill(self, *, instruction: str, terminal_state: str) -> str:
-        """The text with both values in their places."""
-        values = {"instruction": instruction, "terminal_state": terminal_state, None: ""}
+    def fill(self, *, instruction: str, terminal_state: str, offers: str = "") -> str:
+        """The text with the values in their places."""
+        values = {"instruction": instruction, "terminal_state": terminal_state, OFFERS: offers, None: ""}
         return "".join(literal + values[name] for literal, name in self._pieces)
 
 

@@ -141,6 +141,7 @@ def conclude(response: LLMResponse, reply: Reply, noun: str) -> ParseResult:
         warning=warning,
         analysis=answer.analysis,
         plan=answer.plan,
+        actions=answer.actions,
         commands_unusable=answer.unusable,
     )
 
