@@ -1,8 +1,11 @@
 """What holds for every reply: no exception, keystrokes as they were meant, nothing of a part of an answer."""
 
+import ast
 import json
 import math
+import re
 import time
+import warnings
 
 import pytest
 from hypothesis import given, settings
@@ -11,8 +14,7 @@ from hypothesis import strategies as st
 from tests.terminus_plugins.parsers.cases import parse, typed
 
 # The same examples each time: a test that fails, fails for everybody.
-settings.register_profile("parsers", deadline=None, derandomize=True, max_examples=100)
-settings.load_profile("parsers")
+steady = settings(deadline=None, derandomize=True)
 
 PIECES = [
     *"{}[]:,\"'`\\/#<>&;= \n\r\t0",
@@ -45,7 +47,25 @@ KEYSTROKES = TYPABLE | st.lists(
 ).map("".join)
 DURATIONS = st.floats(0, 1e6)
 COMMANDS = st.lists(st.tuples(KEYSTROKES, DURATIONS), max_size=4)
-
+LEAVES = st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5).filter(str.isprintable)
+VALUES = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner))
+JSON_ANSWERS = st.fixed_dictionaries(
+    {},
+    optional={
+        "analysis": LEAVES,
+        "plan": LEAVES,
+        "commands": VALUES
+        | st.lists(
+            st.fixed_dictionaries({"keystrokes": KEYSTROKES | VALUES}, optional={"duration": VALUES, "x": VALUES})
+        ),
+        "task_complete": LEAVES | st.sampled_from(["true", "False", " TRUE "]),
+        "more": VALUES,
+    },
+)
+ESCAPES = st.lists(
+    st.sampled_from([*"\\\\\\\"'nrtabfvdxuUN0187/{} \t", r"\x41", r"\u00e4", r"\U0001f600", r"\N{DIGIT ONE}", r"\\"]),
+    max_size=8,
+).map("".join)
 BLANKS = " \t\r\n\ufeff\u200b\u200c\u200d\u2060"
 REPEATED = [
     *(
@@ -102,9 +122,9 @@ def xml_answer(commands, *, cdata):
 def is_raw(keystrokes):
     """Whether keystrokes can stand in an element as they are."""
     text = keystrokes.lower()
-    return not any(
-        each in text for each in ("</keystrokes", "<keystrokes", "<![cdata[")
-    ) and not text.rstrip().endswith(">")
+    return not any(each in text for each in ("</keystrokes", "<keystrokes", "<![cdata[")) and not text.rstrip(
+        BLANKS
+    ).endswith(">")
 
 
 def pairs(result):
@@ -112,6 +132,7 @@ def pairs(result):
 
 
 @pytest.mark.parametrize("parser", ["json", "xml"])
+@steady
 @given(reply=MESS, finish_reason=st.sampled_from([None, "stop", "length"]))
 def test_a_mess_is_read_without_exception(parser, reply, finish_reason):
     result = parse(parser, reply, finish_reason)
@@ -126,6 +147,51 @@ def test_a_mess_is_read_without_exception(parser, reply, finish_reason):
         text.encode()
 
 
+@steady
+@given(answer=JSON_ANSWERS)
+def test_strict_json_means_what_the_library_says(answer):
+    reply = json.dumps(answer)
+    result = parse("json", reply)
+    commands = json.loads(reply).get("commands")
+    if not result.error and not result.commands_unusable:
+        assert list(typed(result)) == [command["keystrokes"] for command in commands]
+        assert result.is_task_complete == (str(answer.get("task_complete")).strip().lower() == "true")
+    if isinstance(answer.get("analysis"), str) and isinstance(answer.get("plan"), str) and commands == []:
+        assert (result.error, result.analysis, result.plan) == ("", answer["analysis"], answer["plan"])
+
+
+@steady
+@given(inner=ESCAPES, quote=st.sampled_from("'\""))
+def test_python_literal_means_what_python_says(inner, quote):
+    reply = f"{{'analysis': 'a', 'plan': 'p', 'commands': [{{'keystrokes': {quote}{inner}{quote}, 'duration': 1}}]}}"
+    result = parse("json", reply)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            meant = ast.literal_eval(reply)["commands"][0]["keystrokes"]
+        except (ValueError, SyntaxError):
+            assert result.error
+            return
+    assert result.error or list(typed(result)) == [meant]
+
+
+@steady
+@given(inner=ESCAPES)
+def test_json_string_keeps_what_is_no_escape(inner):
+    reply = f'{{"analysis": "a", "plan": "p", "commands": [{{"keystrokes": "{inner}", "duration": 1}}]}}'
+    result = parse("json", reply)
+    doubled = re.sub(
+        r"\\(?:(?=[\"\\/bfnrt]|u[0-9a-fA-F]{4})(.)|)", lambda found: found[0] if found[1] else r"\\", reply
+    )
+    try:
+        meant = json.loads(doubled, strict=False)["commands"][0]["keystrokes"]
+    except ValueError:
+        assert result.error
+        return
+    assert result.error or list(typed(result)) == [meant]
+
+
+@steady
 @given(commands=COMMANDS, claim=st.booleans(), ensure_ascii=st.booleans())
 def test_json_answer_comes_out_as_it_was_meant(commands, claim, ensure_ascii):
     answer = json_answer(commands, claim=claim, ensure_ascii=ensure_ascii)
@@ -141,6 +207,7 @@ def test_json_answer_comes_out_as_it_was_meant(commands, claim, ensure_ascii):
         assert result.is_task_complete is claim
 
 
+@steady
 @given(commands=COMMANDS)
 def test_python_literal_comes_out_as_it_was_meant(commands):
     answer = repr(json.loads(json_answer(commands)))
@@ -149,6 +216,7 @@ def test_python_literal_comes_out_as_it_was_meant(commands):
     assert pairs(result) == commands
 
 
+@steady
 @given(commands=COMMANDS)
 def test_xml_answer_comes_out_as_it_was_meant(commands):
     result = parse("xml", xml_answer(commands, cdata=True))
@@ -156,6 +224,7 @@ def test_xml_answer_comes_out_as_it_was_meant(commands):
     assert pairs(result) == commands
 
 
+@steady
 @given(commands=st.lists(st.tuples(KEYSTROKES.filter(is_raw), DURATIONS), max_size=4))
 def test_raw_xml_answer_comes_out_as_it_was_meant(commands):
     answer = xml_answer(commands, cdata=False)
@@ -165,6 +234,7 @@ def test_raw_xml_answer_comes_out_as_it_was_meant(commands):
         assert pairs(result) == commands
 
 
+@steady
 @given(before=TYPABLE, after=TYPABLE.filter(lambda text: text.strip(BLANKS)), claim=st.booleans())
 def test_closing_tag_in_raw_keystrokes_is_refused(before, after, claim):
     answer = xml_answer([(f"{before}</keystrokes>{after}", 1.0)], cdata=False)
@@ -177,6 +247,7 @@ def test_closing_tag_in_raw_keystrokes_is_refused(before, after, claim):
 
 @pytest.mark.parametrize("write", [json_answer, lambda commands: repr(json.loads(json_answer(commands)))])
 @pytest.mark.parametrize("finish_reason", ["stop", "length"])
+@steady
 @given(commands=COMMANDS, share=st.floats(0, 1, exclude_max=True))
 def test_part_of_a_json_answer_does_nothing(write, finish_reason, commands, share):
     answer = write(commands)
@@ -185,6 +256,7 @@ def test_part_of_a_json_answer_does_nothing(write, finish_reason, commands, shar
     assert result.commands == []
 
 
+@steady
 @given(commands=COMMANDS, cdata=st.booleans(), share=st.floats(0, 1, exclude_max=True))
 def test_part_of_an_xml_answer_does_nothing(commands, cdata, share):
     if not cdata:
