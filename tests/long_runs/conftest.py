@@ -223,7 +223,8 @@ def _warm():
 def journey(_warm, tmp_path):
     """Build a run: `journey(Model([…]), believes=8000, linear=True, observed=400, …)`.
 
-    `believes` is the window that the agent knows of; each command shows `observed` characters.
+    `believes` is the window that the agent knows of; each command shows `observed` characters; with `real` a shell in
+    tmux on this machine runs it.
     """
     with ExitStack() as stack:
 
@@ -237,6 +238,7 @@ def journey(_warm, tmp_path):
             context=None,
             parser=None,
             session=None,
+            real=False,
             llm_settings=(),
             llm_name="openai/lab-model",
             settings=(),
@@ -256,15 +258,15 @@ def journey(_warm, tmp_path):
                 )
             )
             folder = tmp_path / f"run-{len(list(tmp_path.iterdir()))}"
-            session = session or Screen(on_keys=lambda keys: f"ran {keys.strip()}\n{'x' * observed}\nend")
+            if not real:
+                session = session or Screen(on_keys=lambda keys: f"ran {keys.strip()}\n{'x' * observed}\nend")
+                keys |= {"environment": FakeEnvironment(), "session": FakeBackend(session)}
             data = {"trajectory": {"raw_content": raw, "linear_history": linear}, **dict(settings)}
             recorder = EventRecorder()
             agent = Agent(
                 settings=data,
                 llm=llm,
                 parser=parser or PlainParser(),
-                environment=FakeEnvironment(),
-                session=FakeBackend(session),
                 context=context or SummarizeStrategy(SummarizeStrategy.Config()),
                 observers=["atif", recorder, *observers],
                 observers_strict=True,
