@@ -110,7 +110,7 @@ def refused_url() -> str:
 
 
 class ProviderServer:
-    """See the module's text. One thread for each connection; leaving it ends them all."""
+    """See the module's text. One thread for each request; leaving it ends them all."""
 
     def __init__(self, replies: Iterable[Reply] | Callable[[Request], Reply]) -> None:
         self.requests: list[Request] = []
@@ -150,7 +150,6 @@ class ProviderServer:
     def __exit__(self, *_: object) -> None:
         self._closing.set()
         self._server.shutdown()
-        self._server.close_connections()
         self._server.server_close()
         self._thread.join()
 
@@ -158,8 +157,10 @@ class ProviderServer:
         """Keep ``request`` and choose its reply."""
         with self._news:
             self.requests.append(request)
-            reply = self._replies(request) if callable(self._replies) else next(self._replies, None)
+            reply = None if callable(self._replies) else next(self._replies, None)
             self._news.notify_all()
+        if callable(self._replies):  # which may take its time, or wait for other requests
+            reply = self._replies(request)
         return reply or fault(400, "the server's script has no more replies")
 
     def wait_until_closed(self) -> None:
@@ -174,27 +175,6 @@ class _HTTPServer(ThreadingHTTPServer):
     def __init__(self, provider: ProviderServer) -> None:
         super().__init__(("127.0.0.1", 0), _Handler)
         self.provider = provider
-        self._connections: set[socket.socket] = set()
-        self._lock = threading.Lock()
-
-    def process_request(self, request: Any, client_address: Any) -> None:
-        with self._lock:
-            self._connections.add(request)
-        super().process_request(request, client_address)
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._lock:
-            self._connections.discard(request)
-        super().shutdown_request(request)
-
-    def close_connections(self) -> None:
-        """Wake the threads that wait for a next request on a connection kept open."""
-        with self._lock:
-            for connection in self._connections:
-                try:
-                    connection.shutdown(socket.SHUT_RDWR)
-                except OSError:  # the client was faster
-                    continue
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is what some tests are about."""
@@ -212,9 +192,10 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(self.command, self.path, headers, body, time.monotonic())
         request.prompt_tokens = count_tokens(request.json)
         reply = provider.decide(request)
+        # One request a connection: client libraries keep idle ones for ever, as leaks in somebody else's test.
+        self.close_connection = True
         if reply.ending == "silent":
             provider.wait_until_closed()
-            self.close_connection = True
             return
         sent, content = dict(reply.headers), reply.body
         if reply.answer:
@@ -222,11 +203,11 @@ class _Handler(BaseHTTPRequestHandler):
             document, request.usage = dialect(request.json, reply.answer, request.prompt_tokens)
             sent["Content-Type"], content = "application/json", json.dumps(document).encode()
         self.send_response(reply.status)
-        for name, value in {**sent, "Content-Length": str(len(content))}.items():
+        for name, value in {**sent, "Content-Length": str(len(content)), "Connection": "close"}.items():
             self.send_header(name, value)
         self.end_headers()
         if reply.ending == "cut":
-            content, self.close_connection = content[: len(content) // 2], True
+            content = content[: len(content) // 2]
         self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:

@@ -95,9 +95,6 @@ def _numbers(values: Any, kind: type[T]) -> list[T] | None:
 
 
 def _text(value: Any) -> str:
-    """A text, or the texts of a list of parts; anything else is no text."""
-    if isinstance(value, list):
-        return "".join(_text(_dict(part).get("text")) for part in value)
     return value if isinstance(value, str) else ""
 
 

@@ -77,7 +77,7 @@ def explain(error: Exception, mask: Callable[[str], str]) -> TransientFault | LL
         return TransientFault(mask(f"connection to the provider failed: {said or type(lost).__name__}"))
     else:
         status, words = getattr(error, "status_code", None), str(error)
-    words = mask(_one_line(words))
+    words = _one_line(mask(words))  # in this order: half a key at the cut would not be known
     said_so = any(type(each).__name__ == "ContextWindowExceededError" for each in chain)
     if is_too_long(status, words, said_so=said_so):
         return ContextLengthExceededError(words)

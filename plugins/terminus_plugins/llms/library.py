@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import logging
 import os
 from concurrent.futures import Future
-from functools import cache
-from threading import Thread
+from functools import cache, partial
 from typing import Any
 
 from terminus_core import ConfigError
+
+from .threads import start_daemon
 
 _OFFLINE = ("LITELLM_LOCAL_MODEL_COST_MAP", "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS")
 """Without these litellm fetches lists from the network, at its import or at a first call."""
@@ -24,7 +27,7 @@ def begin_import() -> Future[Any]:
     Its exception is a :class:`ConfigError` that names the cure.
     """
     module: Future[Any] = Future()
-    Thread(target=_import, args=(module,), name="import litellm", daemon=True).start()
+    start_daemon(partial(_import, module), "import litellm")
     return module
 
 
@@ -46,4 +49,6 @@ def _import(module: Future[Any]) -> None:
             # It has a handler on stderr of its own; what matters comes as exceptions.
             for name in _LOGGERS:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
+        # Taking 400,000 objects apart would hold the end of the program up for seconds.
+        atexit.register(gc.freeze)
         module.set_result(litellm)

@@ -42,7 +42,7 @@ class _Usage(BaseModel):
 
 
 class _Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(extra="forbid")
 
     content: str | None = ""
     reasoning_content: str | None = None
