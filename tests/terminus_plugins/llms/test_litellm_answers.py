@@ -339,3 +339,29 @@ def test_keyword_arguments_may_not_take_the_place_of_a_setting(name, owned):
 def test_wrong_settings(wrong):
     with pytest.raises(ValidationError):
         LiteLLM.Config(model="openai/x", **wrong)
+
+
+@pytest.mark.parametrize("settings", DIALECTS)
+@pytest.mark.parametrize("arguments", ["{cut off", "[1]", ""])
+async def test_unreadable_tool_calls_in_the_history_do_no_harm(provider, make_llm, settings, arguments):
+    server = provider([answer("again")])
+    call = {"id": "call_a", "type": "function", "function": {"name": "look", "arguments": arguments}}
+    history = [
+        Message(role="user", content="look at it"),
+        Message(role="assistant", content="", tool_calls=[call]),
+        Message(role="tool", tool_call_id="call_a", content="those were no arguments"),
+    ]
+    response = await make_llm(server, **settings).call(LLMRequest(history, tools=[TOOL]))
+    assert response.content == "again"
+    assert b"unreadable" in server.requests[0].body
+    assert call["function"]["arguments"] == arguments
+
+
+async def test_images_are_known_to_be_taken_or_not(provider, make_llm):
+    models = {ANTHROPIC: {}, "hosted_vllm/lab": {}, "hosted_vllm/seeing": {"model_info": {"supports_vision": True}}}
+    seen = {}
+    for model, settings in models.items():
+        llm = make_llm(provider([]), model=model, **settings)
+        await llm.prepare()
+        seen[model] = llm.supports_images
+    assert seen == {ANTHROPIC: True, "hosted_vllm/lab": False, "hosted_vllm/seeing": True}
