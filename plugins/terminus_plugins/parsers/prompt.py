@@ -70,7 +70,7 @@ class PromptConfig(BaseModel):
     def _load(self) -> Self:
         if self.prompt_file is not None:
             try:
-                self._template = PromptTemplate(self.prompt_file.expanduser().read_text(encoding="utf-8"))
+                self._template = PromptTemplate(self.prompt_file.expanduser().read_text(encoding="utf-8-sig"))
             except OSError as error:
                 raise ValueError(f"prompt_file {self.prompt_file}: {error.strerror}") from None
             except ValueError as error:

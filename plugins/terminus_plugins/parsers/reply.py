@@ -83,7 +83,7 @@ def take_apart(text: str, scanner: re.Pattern[str], read: Callable[[str, int], R
         if found.lastgroup == "think":
             closing = UNTHINK.search(text, found.end())
             if closing is None:
-                reply.hint = reply.hint or f"Everything after {found[0]} counts as reasoning: it is never closed."
+                reply.hint = reply.hint or f"Everything after {shown(found[0])} is reasoning: it is never closed."
                 position = len(text)
                 break
             position = closing.end()
@@ -151,7 +151,9 @@ def _refusal(reply: Reply, noun: str, *, was_cut: bool) -> str:
     answers = reply.answers
     if was_cut:
         is_whole = len(answers) == 1 and answers[0].closed and not reply.error and not TORN_TAG.search(reply.text)
-        return "" if is_whole else f"The reply was cut off before its one {noun} was complete; nothing of it was run."
+        if is_whole:
+            return ""
+        return f"The reply was cut off before its one {noun} was complete; nothing of it was run. Send a shorter one."
     if not reply.text.strip(BLANKS):
         return f"The reply is empty; expected one {noun}."
     if reply.error or not answers:

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING, ClassVar
 
 from terminus_core import ParseResult, ResponseParser, hookimpl
+from terminus_plugins.parsers.answer import shown
 from terminus_plugins.parsers.prompt import PromptConfig
 from terminus_plugins.parsers.reply import REASONING, conclude, take_apart
 from terminus_plugins.parsers.xml_tags import ANSWER_START, CLOSING_TAG
@@ -52,7 +53,8 @@ class XmlParser(ResponseParser):
         stray = CLOSING_TAG.search(reply.after)
         if stray and not reply.error:
             # A command that was to write such tags may have been taken for a whole answer.
-            reply.error = f"Text stands between the answer and a further {stray[0]}; keep all of it inside <response>."
+            tag = shown(stray[0])
+            reply.error = f"Text stands between the answer and a further {tag}; keep all of it inside <response>."
         return conclude(response, reply, "<response>")
 
 

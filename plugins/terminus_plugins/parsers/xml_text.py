@@ -93,7 +93,7 @@ class _Reader:
     def _skip_aside(self, tag: re.Match[str]) -> bool:
         """Skip a comment or a block of reasoning; false if the block has no end."""
         if tag["unthink"]:
-            raise _BrokenError(f"{tag[0]} stands inside the answer.", tag.start())
+            raise _BrokenError(f"{shown(tag[0])} stands inside the answer.", tag.start())
         if tag["comment"]:
             self._oddities["A comment was ignored."] = None
             self._at = self._comment_end(tag.start())
@@ -109,7 +109,7 @@ class _Reader:
             self._overlook_text(gap, tag)
             self._answer.closed = True
         elif gap.strip(BLANKS):
-            raise _BrokenError(f"{tag[0]} closes nothing.", tag.end())
+            raise _BrokenError(f"{shown(tag[0])} closes nothing.", tag.end())
         else:
             self._overlook_stray(tag[0])
         self._at = tag.end()
@@ -267,7 +267,7 @@ class _Reader:
         self._oddities["Tag names should be in small letters."] = None
 
     def _overlook_stray(self, tag: str) -> None:
-        self._oddities[f"A closing tag too many was ignored: {tag}"] = None
+        self._oddities[f"A closing tag too many was ignored: {shown(tag)}"] = None
 
     def _overlook_text(self, gap: str, tag: re.Match[str]) -> None:
         names, still_open = other_tags(gap)
