@@ -67,7 +67,7 @@ class TmuxBackend(SessionBackend):
                     stream,
                     answer_timeout=self.config.answer_timeout_sec,
                     on_output=session.on_output,
-                    on_end=session.on_change,
+                    on_end=session.on_end,
                 )
                 channel.start(group)
                 try:

@@ -172,11 +172,11 @@ class ControlChannel(Channel):
     # cancelled first leaves a tmux client that blocks, and with it a server.
 
     async def _read(self) -> None:
-        with self._scopes[0]:
-            with suppress(anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
-                while True:
-                    for event in self._reader.feed(await self._stream.receive(65536)):
-                        self._take(event)
+        ends = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
+        with self._scopes[0], suppress(*ends):
+            while True:
+                for event in self._reader.feed(await self._stream.receive(65536)):
+                    self._take(event)
         self._end()
 
     async def _write(self) -> None:

@@ -26,27 +26,30 @@ class Listeners:
     def __bool__(self) -> bool:
         return bool(self._listeners)
 
-    def add(self, key: object, listener: Callable[[SessionEvent], None]) -> None:
-        """Tell ``listener`` everything from now on."""
+    def add(self, key: object, listener: Callable[[SessionEvent], None], size: tuple[int, int], screen: bytes) -> None:
+        """Tell ``listener`` how things are, and everything from now on."""
+        self._tell(key, listener, SessionEvent(time.monotonic(), "resize", size))
         self._listeners[key] = listener
+        self._tell(key, listener, SessionEvent(time.monotonic(), "screen", screen))
 
     def remove(self, key: object) -> None:
         """Tell it nothing more."""
         self._listeners.pop(key, None)
 
-    def tell(
-        self, kind: Literal["output", "input", "resize", "gap", "screen"], data: bytes | tuple[int, int] | str
-    ) -> None:
-        """Tell all of them. One that raises is logged and not told again: the terminal goes on."""
-        if not self._listeners:
-            return
-        event = SessionEvent(time.monotonic(), kind, data)
-        for key, listener in list(self._listeners.items()):
-            try:
-                listener(event)
-            except Exception:
-                logger.exception("A listener of the terminal session failed and was removed")
-                self.remove(key)
+    def tell(self, kind: Literal["output", "input", "resize", "gap"], data: bytes | tuple[int, int] | str) -> None:
+        """Tell all of them."""
+        if self._listeners:
+            event = SessionEvent(time.monotonic(), kind, data)
+            for key, listener in list(self._listeners.items()):
+                self._tell(key, listener, event)
+
+    def _tell(self, key: object, listener: Callable[[SessionEvent], None], event: SessionEvent) -> None:
+        """One that raises is logged and told nothing more: the terminal goes on."""
+        try:
+            listener(event)
+        except Exception:
+            logger.exception("A listener of the terminal session failed and was removed")
+            self.remove(key)
 
 
 def draw(state: bytes, rows: Sequence[bytes]) -> tuple[tuple[int, int], bytes]:

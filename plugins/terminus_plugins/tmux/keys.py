@@ -34,6 +34,7 @@ _NAMED = {
     },
 }
 _MODIFIED = re.compile(r"(C-M-|C-|M-)([^\s\x00-\x1f\x7f])")
+_CONTROL = re.compile(r"[\x00-\x08\x0a-\x0c\x0e-\x1f\x7f]")
 _PASTE_END = "\x1b[201~"
 _CHUNK = 16_384
 """Characters in one tmux command: a longer text goes in several, in order."""
@@ -48,7 +49,6 @@ class Keys:
         data: about the bytes that the program gets.
         enters: how many times the Enter key is in it.
         plain: nothing but text, tabs and Enter: each line that a shell reads from it gives at most one prompt.
-        types: whether anything is typed at all.
     """
 
     lists: tuple[tuple[str, ...], ...]
@@ -82,7 +82,7 @@ def compile_keys(keystrokes: str, pane: str) -> Keys:
         lists: tuple[tuple[str, ...], ...] = ((f"send-keys -t {pane} {quote(keystrokes)}",),)
         return Keys(lists, pressed.encode(errors="replace"), int(pressed == "\r"), plain=pressed == "\r")
     text = keystrokes.replace("\r\n", "\r").replace("\n", "\r")
-    plain = re.search(r"[\x00-\x08\x0a-\x0c\x0e-\x1f\x7f]", text) is None
+    plain = _CONTROL.search(text) is None
     if "\t" in text and "\r" in text.rstrip("\r") and _PASTE_END not in text:
         lists = _pasted(text, pane)
     else:
@@ -93,7 +93,7 @@ def compile_keys(keystrokes: str, pane: str) -> Keys:
 def _typed(text: str, pane: str) -> list[str]:
     """Literal text; a NUL cannot be in an argument and goes as a hexadecimal key."""
     commands = []
-    for part in re.split("(\x00)", text):
+    for part in re.split("(\x00)", text) if "\x00" in text else [text]:
         if part == "\x00":
             commands.append(f"send-keys -t {pane} -H 00")
         else:

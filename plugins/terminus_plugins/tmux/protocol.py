@@ -41,41 +41,61 @@ class ControlReader:
     """
 
     def __init__(self) -> None:
-        self._rest = b""
-        self._block: list[bytes] | None = None
-        self._stamp = b""
+        self._rest = b""  # of a line outside a reply, or the end of what a reply has so far, with the newline before
+        self._body: list[bytes] = []  # what a reply has before that
+        self._stamp: bytes | None = None  # of the reply that is being read
 
     def feed(self, data: bytes) -> list[Event]:
         """Take the next bytes and return the events that they complete."""
-        lines = (self._rest + data).split(b"\n")
-        self._rest = lines.pop()
         events: list[Event] = []
-        for line in lines:
-            if self._block is not None:
-                self._in_block(line, events)
-            elif line.startswith(b"%output "):
-                pane, _, text = line[8:].partition(b" ")
-                events.append(Output(pane, text))
-            elif line.startswith(b"%begin "):
-                self._stamp = line[7:]
-                self._block = []
-            elif line == b"%exit" or line.startswith(b"%exit "):
-                events.append(Exit(line[6:].decode(errors="replace").strip()))
-        return events
+        data = self._rest + data
+        start = 0
+        while True:
+            if self._stamp is not None:
+                start = self._finish_reply(data, start, events)
+                if start < 0:
+                    return events
+            end = data.find(b"\n", start)
+            if end < 0:
+                self._rest = data[start:]
+                return events
+            self._take_line(data[start:end], events)
+            start = end if self._stamp is not None else end + 1
 
-    def _in_block(self, line: bytes, events: list[Event]) -> None:
-        assert self._block is not None  # noqa: S101 - called inside a block only
-        ok = line.startswith(b"%end ")
-        if not (ok or line.startswith(b"%error ")) or line.partition(b" ")[2] != self._stamp:
-            self._block.append(line)
-            return
+    def _take_line(self, line: bytes, events: list[Event]) -> None:
+        if line.startswith(b"%output "):
+            pane, _, text = line[8:].partition(b" ")
+            events.append(Output(pane, text))
+        elif line.startswith(b"%begin "):
+            self._stamp = line[7:]
+        elif line == b"%exit" or line.startswith(b"%exit "):
+            events.append(Exit(line[6:].decode(errors="replace").strip()))
+
+    def _finish_reply(self, data: bytes, start: int, events: list[Event]) -> int:
+        """Where to go on behind the reply that ``data[start:]``, a newline first, belongs to; -1: it goes on."""
+        assert self._stamp is not None  # noqa: S101 - called inside a reply only
+        ok, last = True, b"\n%end " + self._stamp + b"\n"
+        end = data.find(last, start)
+        if end < 0:
+            ok, last = False, b"\n%error " + self._stamp + b"\n"
+            end = data.find(last, start)
+        if end < 0:
+            keep = max(start, len(data) - len(last))
+            self._body.append(data[start:keep])
+            self._rest = data[keep:]
+            return -1
+        self._body.append(data[start:end])
+        body = b"".join(self._body)
         # The flags field: 1 answers a command of this client, 0 is about something else.
         if self._stamp.endswith(b" 1"):
-            events.append(Reply(ok, self._block))
-        self._block = None
+            events.append(Reply(ok, body[1:].split(b"\n") if body else []))
+        self._stamp = None
+        self._body.clear()
+        return end + len(last)
 
 
 _ESCAPE = re.compile(rb"\\([0-7]{3})")
+_COMMON = ((b"\\015", b"\r"), (b"\\012", b"\n"), (b"\\033", b"\x1b"), (b"\\007", b"\a"), (b"\\011", b"\t"))
 _BYTES = {b"%03o" % number: bytes((number,)) for number in range(256)}
 
 
@@ -83,7 +103,9 @@ def unescape(escaped: bytes) -> bytes:
     r"""The bytes that the program wrote. tmux writes bytes below 0x20 and the backslash as ``\ooo``."""
     if b"\\" not in escaped:
         return escaped
-    text = escaped.replace(b"\\015\\012", b"\r\n")  # most of it, at the speed of C
+    text = escaped
+    for code, byte in _COMMON:  # at the speed of C
+        text = text.replace(code, byte)
     if b"\\" not in text:
         return text
     return _ESCAPE.sub(lambda match: _BYTES.get(match[1], match[0]), text)

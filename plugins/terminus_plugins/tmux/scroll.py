@@ -15,13 +15,14 @@ class ScrollCounter:
         trimmed: rows dropped so far.
         doubts: how often the number of cuts could not be told.
         width: columns of the terminal.
+        height: rows of the terminal.
     """
 
     def __init__(self, limit: int, width: int, height: int) -> None:
         self.trimmed = 0
         self.doubts = 0
         self.width = width
-        self._height = height
+        self.height = height
         self._limit = limit
         self._step = max(1, limit // 10)
         self._history = 0
@@ -42,8 +43,8 @@ class ScrollCounter:
             fewest = max(0, -(grown // self._step))
             most = (self._feeds + self._wraps - grown) // self._step
             # On the way to the bottom of the screen line feeds scroll nothing; below it each scrolls a row.
-            likely = max(fewest, -((grown + self._height - self._feeds) // self._step))
-            if fewest != most and likely != most:
+            likely = max(fewest, -((grown + self.height - self._feeds) // self._step))
+            if most not in {fewest, likely}:
                 self.doubts += 1
             self.trimmed += max(fewest, most) * self._step
         self._history = history

@@ -108,7 +108,7 @@ async def test_shell_that_shows_nothing_is_ready_after_quiet(terminal):
 
 async def test_shell_that_never_gets_ready(terminal):
     terminal.rc("sleep 60\n")
-    with pytest.raises(EnvironmentFailedError, match="no prompt within 0.5 seconds"):
+    with pytest.raises(EnvironmentFailedError, match=r"no prompt within 0\.5 seconds"):
         async with terminal.open(start_timeout_sec=0.5):
             pass
 
@@ -204,7 +204,7 @@ async def test_tmux_that_only_a_login_shell_finds(terminal, tmp_path):
     (terminal.home / ".profile").write_text(f"PATH=$PATH:{Path(shutil.which('tmux')).parent}\n")
     place = _WithPath(f"{tmp_path}/bin", HOME=str(terminal.home), SHELL="/bin/sh")
     # /etc/profile sets a PATH of its own, which may have tmux already: either way it is the login shell's.
-    with pytest.raises(EnvironmentFailedError, match='login shell has on its PATH: set tmux_path = ".*tmux"'):
+    with pytest.raises(EnvironmentFailedError, match=r'login shell has on its PATH: set tmux_path = ".*tmux"'):
         async with TmuxBackend().open(place, terminal.options()):
             pass
 
@@ -413,7 +413,7 @@ async def test_session_of_a_killed_agent_is_resumed(terminal, say, killed):
 
 
 async def test_resuming_what_is_gone(terminal):
-    options = terminal.options(resume_token="/tmp/terminus-gone run_1 00")  # noqa: S108 - nothing is made there
+    options = terminal.options(resume_token="/tmp/terminus-gone run_1 00")
     with pytest.raises(SessionClosedError):
         async with terminal.open(options):
             pass

@@ -1,0 +1,133 @@
+"""One pane: what is asked of tmux about it, over whatever channel."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from functools import partial
+from typing import TYPE_CHECKING
+
+from anyio import to_thread
+
+from terminus_core import SessionClosedError
+from terminus_plugins.tmux.channel import Channel, Request, TmuxRefusedError
+from terminus_plugins.tmux.protocol import Reply, quote
+from terminus_plugins.tmux.rows import STATE, Look, State
+from terminus_plugins.tmux.scroll import ScrollCounter
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from terminus_plugins.tmux.config import TmuxConfig
+
+BIG_CAPTURE_BYTES = 300_000
+"""From here on decoding leaves the event loop's thread."""
+
+
+class Pane:
+    """A pane of a tmux server.
+
+    Attributes:
+        channel: the way to the server.
+        id: the pane's name in tmux, such as ``%0``.
+        scroll: how many rows have left its history.
+    """
+
+    def __init__(self, config: TmuxConfig) -> None:
+        self.channel: Channel
+        self.id = "%0"
+        self.scroll = ScrollCounter(config.history_limit, config.pane_width, config.pane_height)
+        self._max_rows = config.max_rows
+        self._usual = 8  # rows that a look takes above the screen
+        self._sizing: Request | None = None
+
+    @contextmanager
+    def speaking(self) -> Iterator[None]:
+        """A refusal about our own pane means that it is gone."""
+        try:
+            yield
+        except TmuxRefusedError as error:
+            raise SessionClosedError(f"the terminal session has ended ({error})") from error
+
+    async def ask(self, *commands: str) -> list[Reply]:
+        """Send a command list and wait for its answers.
+
+        Raises:
+            TimeoutError, SessionClosedError, EnvironmentFailedError: as for any call of the session.
+        """
+        with self.speaking():
+            return await self.channel.ask(*commands)
+
+    async def tell(self, format_: str) -> str:
+        """What tmux says about the pane in one of its formats."""
+        reply = (await self.ask(f"display-message -p -t {self.id} {quote(format_)}"))[0]
+        return reply.lines[0].decode(errors="replace")
+
+    async def capture(self, *, entire: bool) -> str:
+        """The screen, or the whole history with it."""
+        start = " -S -" if entire else ""
+        lines = (await self.ask(f"capture-pane -p -t {self.id}{start}"))[0].lines
+        return (await _decode(b"\n".join(lines))).rstrip("\n")
+
+    def count(self, escaped: bytes) -> None:
+        """Count the rows of output, and ask for the size of the history before the count gets vague."""
+        if self.scroll.output(escaped) and (self._sizing is None or self._sizing.finished):
+            self._sizing = self.channel.post(
+                f"display-message -p -t {self.id} '#{{history_size}}'",
+                then=lambda replies: self.scroll.observe(int(replies[0].lines[0])),
+            )
+
+    async def look(self, wanted: int | None, last: int) -> Look:
+        """One atomic look that reaches up to row ``wanted``, or as far as ``max_rows`` allows.
+
+        What is further up than that is taken only from ``wanted`` to ``last``, to check by.
+        """
+        look = await self._look_from(self._usual)
+        if wanted is None or look.state.alternate:
+            return look
+        height = growth = look.state.height
+        self._usual = min(2 * max(look.top - wanted, 4), 2 * height)  # most episodes are like the one before
+        while look.first > max(wanted, look.trimmed):
+            previous, back = look.top, look.top - wanted + growth
+            if back <= self._max_rows:
+                look = await self._look_from(back)
+            else:
+                look = await self._look_from(self._max_rows, (back, look.top - last))
+                if look.check_first <= max(wanted, look.trimmed):
+                    break
+            growth = 2 * (look.top - previous) + height  # it runs on while it is looked at
+        return look
+
+    async def _look_from(self, back: int, check: tuple[int, int] | None = None) -> Look:
+        """Take the screen and ``back`` rows above it; ``check``: bounds of more, in rows above the screen."""
+        told: list[tuple[State, int]] = []
+
+        def note(replies: Sequence[Reply]) -> None:  # in the order of the stream: the count must not run ahead
+            state = State.parse(replies[0].lines[0])
+            self.scroll.observe(state.history)
+            told.append((state, self.scroll.trimmed))
+
+        commands = [
+            f"display-message -p -t {self.id} {quote(STATE)}",
+            f"capture-pane -p -t {self.id} -S -{back}",
+        ]
+        if check is not None:
+            commands.append(f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}")
+        with self.speaking():
+            replies = await self.channel.post(*commands, then=note).wait(self.channel.answer_timeout)
+        state, trimmed = told[0]
+        top = trimmed + state.history
+        look = Look(state, trimmed, max(trimmed, top - back), await _decode_rows(replies[1].lines))
+        if check is not None:
+            look.check_first = max(trimmed, top - check[0])
+            look.check = await _decode_rows(replies[2].lines)
+        return look
+
+
+async def _decode(data: bytes) -> str:
+    if len(data) < BIG_CAPTURE_BYTES:
+        return data.decode(errors="replace")
+    return await to_thread.run_sync(partial(data.decode, errors="replace"))
+
+
+async def _decode_rows(lines: list[bytes]) -> list[str]:
+    return (await _decode(b"\n".join(lines))).split("\n")
