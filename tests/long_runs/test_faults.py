@@ -50,7 +50,7 @@ def check_kept(message):
 @pytest.mark.parametrize("kind", ["summary", "questions", "answers"])
 async def test_each_call_failing_leads_to_one_short_call(journey, kind, name):
     model = Model(turns(4), window=4000, **{kind: FAULTS[name]})
-    trip = journey(model, believes=4000, observed=3000, llm_settings={"timeout_sec": 1} if name == "silent" else ())
+    trip = journey(model, believes=4000, observed=3000, llm_settings={"timeout_sec": 4} if name == "silent" else ())
     await trip.run()
     assert trip.ending == ("completed", "")
     asked = model.log.index("summary")
