@@ -103,10 +103,12 @@ class Budget:
     def is_tight(self, used: int, threshold: int) -> bool:
         """Whether fewer than ``threshold`` tokens are free, and making the history smaller would help.
 
-        A window that is smaller than the threshold would always be tight: there a quarter of it counts.
+        A window that is smaller than the threshold would always be tight: there a quarter of it counts; likewise in
+        one whose size is only guessed.
         """
         limit = self.limit
-        free = threshold if threshold < limit else limit // 4
+        is_known = limit == self._run.llm.context_limit
+        free = threshold if is_known and threshold < limit else min(threshold, limit // 4)
         return limit - used < free and used - self._memory.floor >= limit // MIN_GROWTH_SHARE
 
     def answer_limit(self, tokens: int) -> int | None:

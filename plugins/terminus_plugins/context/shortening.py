@@ -50,7 +50,7 @@ def shorten_first_prompt(run: Run, budget: Budget, prompt: str, *, again: bool) 
     mark = uuid.uuid4().hex
     before, _, after = run.parser.build_prompt(run.prepared_instruction, mark).partition(mark)
     start, end = prompt.find(before) + len(before), prompt.rfind(after)
-    terminal = prompt[start:end] if before in prompt else ""
+    terminal = prompt[start:end] if before in prompt and after in prompt else ""
     if not terminal:
         raise RunLimitReached("context", "the model's window cannot hold the first prompt")
     rest = budget.count(user(prompt[:start] + prompt[end:]))
