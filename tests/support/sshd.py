@@ -2,6 +2,7 @@
 
 import getpass
 import os
+import pwd
 import signal
 import socket
 import subprocess
@@ -53,6 +54,10 @@ class Sshd:
         for path in self.folder.glob("host_key*"):
             path.unlink()
         make_key(self.folder / "host_key")
+
+    @property
+    def home(self):
+        return Path(pwd.getpwnam(self.user).pw_dir)
 
     def trust(self):
         """Make the key that it has now the known one."""
@@ -125,21 +130,24 @@ def running(folder, **options):
 
 
 @contextmanager
-def ordinary_user(folder):
-    """A user with an empty home."""
+def user_with_empty_home(folder, *, as_root=False):
+    """A user whose shell starts at once. As root: a second name for it."""
     need_root("make a user")
-    name, home = f"terminus-{os.getpid()}", Path(folder) / "home"
+    name, home = f"terminus-{'root' if as_root else 'user'}-{os.getpid()}", Path(folder) / "home"
     for parent in home.parents:  # pytest's folders are for their owner alone
         if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
             parent.chmod(0o755)
-    subprocess.run(["useradd", "-p", "*", "-M", "-s", "/bin/bash", "-d", home, name], check=True)
+    identity = ["-o", "-u", "0", "-g", "0"] if as_root else ["-U"]
+    subprocess.run(["useradd", "-p", "*", "-M", "-s", "/bin/bash", "-d", home, *identity, name], check=True)
     try:
         home.mkdir(mode=0o700)
         subprocess.run(["chown", f"{name}:", home], check=True)
         yield name
     finally:
-        subprocess.run(["pkill", "-KILL", "-u", name], check=False)
-        subprocess.run(["userdel", name], check=True, stderr=subprocess.DEVNULL)
+        if not as_root:
+            subprocess.run(["pkill", "-KILL", "-u", name], check=False)
+        # Forced, because root's processes never end.
+        subprocess.run(["userdel", "-f", name], check=True, stderr=subprocess.DEVNULL)
 
 
 def make_key(path, passphrase=""):

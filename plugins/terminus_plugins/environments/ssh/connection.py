@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from terminus_plugins.environments.ssh.config import SshConfig
     from terminus_plugins.environments.ssh.target import Target
 
-# Its errors reach the user as ours; without a handler the logging module would print them to stderr.
-logging.getLogger("paramiko").addHandler(logging.NullHandler())
+# What it logs as errors, with tracebacks, reaches the user as ours: it stays quiet unless somebody asked for more.
+if (_logger := logging.getLogger("paramiko")).level == logging.NOTSET:
+    _logger.setLevel(logging.CRITICAL)
 
 FAULTS = (paramiko.SSHException, OSError, EOFError)
 """What paramiko raises when a connection breaks."""
@@ -140,8 +141,12 @@ class Connection:
         """
         try:
             channel = self._transport.open_session(timeout=self._config.connect_timeout)
-        except paramiko.ChannelException as error:
-            raise ChannelRefusedError(f"{self.target} opens no further channel: {error.text}") from error
+        except paramiko.SSHException as error:
+            # When several are refused at the same time, paramiko says why only once.
+            if self.is_alive:
+                why = error.text if isinstance(error, paramiko.ChannelException) else error
+                raise ChannelRefusedError(f"{self.target} opens no further channel: {why}") from error
+            raise
         bell = Bell(channel)
         try:
             channel.exec_command(command)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import paramiko
@@ -22,9 +23,14 @@ def log_in(transport: Any, target: Target) -> None:
         EnvironmentFailedError: none is; the text says what was tried.
         paramiko.SSHException, OSError, EOFError: the connection broke.
     """
+    with closing(paramiko.Agent()) as agent:
+        _offer(transport, target, agent)
+
+
+def _offer(transport: Any, target: Target, agent: Any) -> None:
     tried: list[str] = []
     locked: list[Path] = []
-    for told, key in _candidates(target, locked):
+    for told, key in _candidates(target, agent, locked):
         tried.append(told)
         try:
             further = transport.auth_publickey(target.user, key)
@@ -44,11 +50,11 @@ def log_in(transport: Any, target: Target) -> None:
     )
 
 
-def _candidates(target: Target, locked: list[Path]) -> Iterator[tuple[str, Any]]:
+def _candidates(target: Target, agent: Any, locked: list[Path]) -> Iterator[tuple[str, Any]]:
     """Keys in the order in which SSH tries them; files that need a passphrase go to ``locked``."""
-    agent = [] if target.key_is_asked_for and not _public(target.keys[0]) else _agent_keys()
+    held = agent.get_keys()
     wanted = {blob for path in target.keys if (blob := _public(path))}
-    yield from (("agent", key) for key in agent if key.asbytes() in wanted)
+    yield from (("agent", key) for key in held if key.asbytes() in wanted)
     for path in target.keys:
         try:
             key = paramiko.PKey.from_path(path)
@@ -63,14 +69,7 @@ def _candidates(target: Target, locked: list[Path]) -> Iterator[tuple[str, Any]]
         else:
             yield str(path), key
     if not target.identities_only:
-        yield from (("agent", key) for key in agent if key.asbytes() not in wanted)
-
-
-def _agent_keys() -> list[Any]:
-    try:
-        return list(paramiko.Agent().get_keys())
-    except (paramiko.SSHException, OSError):
-        return []
+        yield from (("agent", key) for key in held if key.asbytes() not in wanted)
 
 
 def _public(path: Path) -> bytes | None:

@@ -74,7 +74,9 @@ def _find(place: str, config: SshConfig, *, port: int | None, user: str | None, 
     # Given names stand first, so that Match and the tokens of ProxyCommand see them.
     given = "".join(f"{key} {value}\n" for key, value in (("User", user), ("Port", port)) if value)
     options = _lookup(alias, given, Path(config.ssh_config).expanduser())
-    port = int(options.get("port", DEFAULT_PORT))
+    if not (number := str(options.get("port", DEFAULT_PORT))).isdigit():
+        raise ConfigError(f"cannot understand {config.ssh_config}: the port of {alias} is {number!r}")
+    port = int(number)
     host = options["hostname"]
     known_hosts = (
         [config.known_hosts]
