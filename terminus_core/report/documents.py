@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -10,6 +11,9 @@ from typing import Any
 
 MAX_DOCUMENTS = 2000
 """Documents that one run may refer to."""
+MAX_IMAGE_BYTES = 2_000_000
+"""Larger images are named, not shown."""
+IMAGE_TYPES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 
 _COMMAND_KEYS = ("keystrokes", "command", "cmd", "code", "script", "input")
 """Arguments that people read as the command itself, in the order of preference."""
@@ -64,6 +68,7 @@ class _Reader:
         for embedded in _dicts(data.get("subagent_trajectories")):
             self._take(f"{name}#{_text(embedded.get('trajectory_id'))}", embedded, folder, "subagent")
         for step in document["steps"]:
+            step["images"] = [each for image in step["images"] if (each := self._image(folder, image))]
             for result in step["results"]:
                 result["refs"] = [self._follow(name, folder, ref) for ref in result["refs"]]
         if isinstance(following := data.get("continued_trajectory_ref"), str):
@@ -81,6 +86,21 @@ class _Reader:
         if found is None and path is None and isinstance(ref.get("session_id"), str):
             found = self._ids.get(ref["session_id"])
         return {"label": shown, "doc": found}
+
+    def _image(self, folder: str, source: Json) -> str | None:
+        """An image as a ``data:`` address; ``None`` if it is elsewhere, too large, or of another type."""
+        kind, path = source.get("media_type"), source.get("path")
+        if kind not in IMAGE_TYPES or not isinstance(path, str):
+            return None
+        if path.startswith(f"data:{kind};base64,"):
+            return path
+        try:
+            target = (self._root / folder / path).resolve()
+            if not target.is_relative_to(self._root) or target.stat().st_size > MAX_IMAGE_BYTES:
+                return None
+            return f"data:{kind};base64,{base64.b64encode(target.read_bytes()).decode()}"
+        except (OSError, ValueError):
+            return None
 
     def _open(self, folder: str, reference: str, kind: str) -> str | None:
         """The name of the document that a path refers to; ``None`` if there is none that may be read."""
@@ -143,6 +163,7 @@ def _step(step: Json, number: int, previous: float | None) -> Json:
         "model": _text(step.get("model_name")),
         "calls": calls,
         "results": results,
+        "images": list(_images(step)),
         "prompt": number_or_none(metrics.get("prompt_tokens")),
         "completion": number_or_none(metrics.get("completion_tokens")),
         "cached": number_or_none(metrics.get("cached_tokens")),
@@ -179,6 +200,16 @@ def _results(observation: Any) -> Iterator[Json]:
             }
         else:
             yield {"for": "", "text": _text(result), "refs": [], "extra": "", "error": ""}
+
+
+def _images(step: Json) -> Iterator[Json]:
+    """Where the images of a step's message and observation are."""
+    observation = _dict(step.get("observation"))
+    contents = [step.get("message"), *(result.get("content") for result in _dicts(observation.get("results")))]
+    for content in contents:
+        for part in _dicts(content):
+            if part.get("type") == "image":
+                yield _dict(part.get("source"))
 
 
 def _flags(step: Json, results: list[Json]) -> Iterator[Json]:

@@ -61,7 +61,7 @@ async function show() {
   }
   const name = view.run ? view.run.name : index.title;
   document.title = `${name} – terminus`;
-  document.body.dataset.ready = "true";
+  document.body.dataset.ready = String(Math.round(performance.now())); // milliseconds from the first byte to a page that can be used
 }
 
 async function refresh() {

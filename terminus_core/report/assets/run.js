@@ -49,8 +49,8 @@ class RunView {
     this.run = await this.source.load();
     this.drawHeading();
     this.openDocument(this.run.documents[documentName] ? documentName : this.run.failure ? this.lastDocument() : this.run.main, number);
-    await this.terminal.load(this.run);
-    if (this.chosen) await this.terminal.showStep(this.chosen, this.query);
+    await this.terminal.load(this.run, this.isLive);
+    await this.terminal.showStep(this.chosen, this.query, this.isLive);
   }
 
   /** Take what is new of a run that goes on; what is chosen stays. */
@@ -63,7 +63,13 @@ class RunView {
     this.run = run;
     this.drawHeading();
     this.openDocument(run.documents[this.name] ? this.name : run.main, wasLast ? null : n, !wasLast);
-    if (grown) await this.terminal.load(run);
+    if (grown) await this.terminal.load(run, this.isLive);
+  }
+
+  /** Whether what is shown is what happens now: the newest step of a run that goes on. */
+  get isLive() {
+    const isNewest = this.chosen === null || this.chosen === this.steps[this.steps.length - 1];
+    return this.run.status === "running" && isNewest && (!this.name || this.name === this.lastDocument());
   }
 
   get steps() {
@@ -198,7 +204,7 @@ class RunView {
 
   choose(step) {
     if (this.chosen === step) {
-      this.terminal.showStep(step, this.query);
+      this.terminal.showStep(step, this.query, this.isLive);
       return;
     }
     if (this.chosen) this.rowOf(this.chosen).close();
@@ -208,7 +214,7 @@ class RunView {
     row.element.scrollIntoView({ block: "nearest" });
     this.overview.mark(step);
     this.light(step);
-    this.terminal.showStep(step, this.query);
+    this.terminal.showStep(step, this.query, this.isLive);
     this.onMove(this.name, step.n);
   }
 

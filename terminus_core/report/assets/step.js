@@ -72,6 +72,7 @@ class StepRow {
       step.reasoning ? fold("Reasoning", query !== "" && step.reasoning.toLowerCase().includes(query), textBlock(step.reasoning, "prose", query)) : null,
       step.calls.length ? part("Commands", ...step.calls.map((call) => this.call(call, query))) : null,
       ...step.results.map((result) => this.result(result, part, query)),
+      step.images.length ? part("Images", ...step.images.map((source) => el("img", { src: source, alt: "image of this step" }))) : null,
       step.extra ? fold("More", false, textBlock(step.extra, "data", query)) : null,
     );
   }

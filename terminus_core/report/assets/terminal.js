@@ -18,7 +18,8 @@ function readCast(text) {
     }
     if (!Array.isArray(event) || typeof event[0] !== "number") continue;
     at = Math.max(at, header.version === 3 ? at + event[0] : event[0]);
-    events.push({ at, rest: line.slice(line.indexOf(",")) });
+    const rest = event[1] === "m" ? `, "m", ${JSON.stringify(plain(String(event[2])))}]` : line.slice(line.indexOf(","));
+    events.push({ at, rest });
   }
   return { header, events };
 }
@@ -96,7 +97,7 @@ class Terminal {
   }
 
   /** Show the recording of a run, as far as there is one; after the first time, what is new of it. */
-  async load(run) {
+  async load(run, isLive) {
     if (run.recording && !this.source.hasCast) {
       this.say("The recording is not in this file, it is too large. Open the run with: terminus view --serve");
     } else if (run.recording && typeof AsciinemaPlayer === "undefined") {
@@ -104,7 +105,7 @@ class Terminal {
     } else if (run.recording) {
       const isFirst = this.cast === null;
       this.cast = readCast(await this.source.loadCast());
-      await this.play(isFirst ? 0 : run.status === "running" ? NEVER : await this.now());
+      await this.play(isLive ? NEVER : await this.now());
       if (isFirst) this.tab = "recording";
     } else if (isServed && run.status === "running") {
       this.say("There is no recording; the text of each step is shown.");
@@ -153,11 +154,13 @@ class Terminal {
     else await this.player.play();
   }
 
-  async showStep(step, query) {
+  /** Show what belongs to a step: of one that goes on the newest, else how it began. */
+  async showStep(step, query, isLive) {
     this.step = step;
     this.query = query;
     this.draw();
-    if (step && known(step.at)) await this.seek(step.at);
+    if (isLive) await this.seek(this.length);
+    else if (step && known(step.at)) await this.seek(step.at);
   }
 
   say(words) {

@@ -11,7 +11,8 @@ function el(tag, properties, ...children) {
     else if (name === "value" || name === "checked") element[name] = value;
     else element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined && child !== ""));
+  const given = children.flat().filter((child) => child !== null && child !== undefined && child !== "");
+  element.append(...given.map((child) => (typeof child === "string" ? plain(child) : child)));
   return element;
 }
 
@@ -47,12 +48,13 @@ function showTime(seconds) {
   return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}`;
 }
 
-/** What a terminal would show of a text: its control sequences taken out, other control characters made visible. */
+/** What a terminal would show of a text: its control sequences taken out, other characters that act made visible. */
 function plain(text) {
   return text
     .replace(/\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[P^_X][^\x1b]*\x1b\\|\x1b\[[0-?]*[ -/]*[@-~]|\x1b[ -/]*[0-~]/g, "")
     .replace(/\r\n/g, "\n")
-    .replace(/[\x00-\x08\x0b-\x1f\x7f]/g, (char) => (char === "\x7f" ? "\u2421" : String.fromCharCode(0x2400 + char.charCodeAt(0))));
+    .replace(/[\x00-\x08\x0b-\x1f\x7f]/g, (char) => (char === "\x7f" ? "\u2421" : String.fromCharCode(0x2400 + char.charCodeAt(0))))
+    .replace(/[\u202a-\u202e\u2066-\u2069]/g, (char) => `[U+${char.charCodeAt(0).toString(16).toUpperCase()}]`); // would reorder what is around
 }
 
 /** Keystrokes as people read them: the Enter at the end left out, other keys named. */

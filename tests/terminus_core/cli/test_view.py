@@ -1,0 +1,143 @@
+"""`terminus view` and `terminus cast markers` on the command line."""
+
+import json
+import stat
+import subprocess
+import sys
+import urllib.request
+
+import pytest
+
+from terminus_core.cli import main
+
+
+def document(n_turns=2):
+    step = {
+        "source": "agent",
+        "message": "Plan: go on.",
+        "tool_calls": [{"tool_call_id": "c", "function_name": "bash_command", "arguments": {"keystrokes": "ls\n"}}],
+        "observation": {"results": [{"content": "out"}]},
+    }
+    times = [{"step_id": n + 2, "timestamp": f"2026-05-04T12:00:{n * 5 + 5:02}Z"} for n in range(n_turns)]
+    first = {"step_id": 1, "timestamp": "2026-05-04T12:00:00Z", "source": "user", "message": "Go."}
+    return {
+        "schema_version": "ATIF-v1.6",
+        "agent": {"name": "x", "version": "1"},
+        "steps": [first, *(step | t for t in times)],
+    }
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "terminus-runs" / "20260504-1"
+    folder.mkdir(parents=True)
+    (folder / "trajectory.json").write_text(json.dumps(document()))
+    header = {"version": 2, "width": 80, "height": 24, "timestamp": 1777896000}
+    (folder / "recording.cast").write_text(json.dumps(header) + '\n[1.0, "o", "a"]\n[9.0, "o", "b"]\n')
+    return folder
+
+
+def test_without_a_path_the_newest_run_is_shown(run, capsys):
+    assert main(["view"]) == 0
+    page = run / "report.html"
+    assert capsys.readouterr().out == f"{page}\n"
+    assert stat.S_IMODE(page.stat().st_mode) == 0o600
+    assert "20260504-1" in page.read_text()
+    assert main(["view"]) == 0, "a second time too"
+
+
+def test_a_file_or_a_folder_and_another_target(run, capsys, tmp_path):
+    assert main(["view", str(run / "trajectory.json"), "-o", str(tmp_path / "a.html")]) == 0
+    assert main(["view", str(run.parent), "-o", str(tmp_path / "b.html")]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'a.html'}\n{tmp_path / 'b.html'}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["view", "absent"], "absent does not exist"),
+        (["view", "."], None),
+        (["view", "-o", "no/such/folder/a.html"], "cannot write"),
+    ],
+)
+def test_what_cannot_be_shown_is_said_in_one_line(run, capsys, arguments, said):
+    code = main(arguments)
+    told = capsys.readouterr().err
+    assert code == (2 if said else 0)
+    assert said is None or (said in told and told.count("\n") == 1)
+
+
+def test_no_run_at_all(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert main(["view"]) == 2
+    assert "no run in terminus-runs" in capsys.readouterr().err
+
+
+def test_serve_prints_the_address_and_ends_with_ctrl_c(run):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "terminus_core", "view", "--serve"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        address = process.stdout.readline().strip()
+        with urllib.request.urlopen(address, timeout=30) as answer:
+            assert b"20260504-1" in answer.read()
+        process.send_signal(2)
+        assert process.wait(timeout=30) == 0
+
+
+def test_markers_are_put_in_by_the_clock(run, capsys):
+    cast = run / "recording.cast"
+    assert main(["cast", "markers", str(cast), "--trajectory", str(run / "trajectory.json")]) == 0
+    assert capsys.readouterr().out == f"{cast}: 2 markers added\n"
+    assert [json.loads(line) for line in cast.read_text().splitlines()[1:]] == [
+        [0.0, "m", "Episode 1: 1 commands · go on."],
+        [1.0, "o", "a"],
+        [5.0, "m", "Episode 2: 1 commands · go on."],
+        [9.0, "o", "b"],
+    ]
+    before = cast.read_bytes()
+    assert main(["cast", "markers", str(cast), "--trajectory", str(run / "trajectory.json")]) == 0
+    assert cast.read_bytes() == before
+
+
+def test_a_clock_that_differs_is_corrected(run, tmp_path):
+    target = tmp_path / "b.cast"
+    arguments = ["cast", "markers", str(run / "recording.cast"), "--trajectory", str(run / "trajectory.json")]
+    assert main([*arguments, "--offset", "2.5", "-o", str(target)]) == 0
+    assert "[7.5, " in target.read_text()
+    assert '"m"' not in (run / "recording.cast").read_text()
+
+
+@pytest.mark.parametrize(
+    ("cast", "trajectory", "said"),
+    [
+        pytest.param('{"version": 1}\n', None, "is left as it was: asciicast format 1", id="as-03 format 1"),
+        ("text\n", None, "its first line is no header"),
+        (None, "{}", "is no ATIF trajectory"),
+        (None, "", "No such file"),
+    ],
+)
+def test_what_cannot_be_marked_stays_as_it_was(run, capsys, cast, trajectory, said):
+    path, steps = run / "recording.cast", run / "other.json"
+    if cast:
+        path.write_text(cast)
+    before = path.read_bytes()
+    if trajectory:
+        steps.write_text(trajectory)
+    elif trajectory is None:
+        steps = run / "trajectory.json"
+    assert main(["cast", "markers", str(path), "--trajectory", str(steps)]) == 2
+    assert said in capsys.readouterr().err
+    assert path.read_bytes() == before
+
+
+def test_a_recording_that_does_not_say_when_begins_with_the_first_step(run, capsys):
+    path = run / "recording.cast"
+    path.write_text('{"version": 2, "width": 80, "height": 24}\n[9.0, "o", "b"]\n')
+    assert main(["cast", "markers", str(path), "--trajectory", str(run / "trajectory.json")]) == 0
+    assert "does not say when it was made" in capsys.readouterr().err
+    assert '[5.0, "m"' in path.read_text()
