@@ -127,6 +127,7 @@ def _traceback_place(error: BaseException, view: LiveView) -> str:
     if view.run is None:
         Lines(sys.stderr).write("\n".join(map(literal, text.splitlines())))
         return notes
+    text = view.run.redact(text)
     path = view.run.logs_dir.absolute() / "traceback.txt"
     try:
         path.touch(mode=0o600)

@@ -37,8 +37,8 @@ PATTERNS = {
     "Basic ": r"(?<=Basic )[A-Za-z0-9+/]{8,}=*",
     "://": r"(?<=://)[^\s/:@\"']*:[^\s/@\"']+(?=@)",
 }
-"""The forms of well-known providers' keys and of passwords in URLs, each with a piece that a text must hold to have one:
-looking for that costs next to nothing."""
+"""The forms of well-known providers' keys and of passwords in URLs; each with a piece that such a text holds, so that
+most texts need no search for it."""
 
 
 class Masker:

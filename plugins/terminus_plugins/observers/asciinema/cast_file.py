@@ -10,6 +10,7 @@ import codecs
 import json
 import logging
 import os
+import re
 import threading
 import time
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from terminus_plugins.observers.asciinema.ticker import Ticker
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 logger = logging.getLogger(__name__)
@@ -31,11 +33,14 @@ FLUSH_SEC = 0.1
 """Nothing waits longer than twice this."""
 LAST_WORDS_BYTES = 400
 """Room for the marker that says why nothing follows."""
+LONGEST_WORD = 4096
+"""Characters for which redacted output waits, at most."""
 MICRO = 1_000_000
 INTERVALS = 3
 """The format whose times count from the event before."""
 
 _ticker = Ticker(FLUSH_SEC)
+_LAST_WORD = re.compile(r"[^\s\x00-\x1f\x7f]+\Z")
 
 
 @dataclass(slots=True)
@@ -59,18 +64,29 @@ class CastFile:
         version: the format of a new file, 2 or 3.
         max_bytes: the size that the file may have; then a last marker says that it stopped.
         header: further fields of a new file's header.
+        redact: what texts go through; output then waits until the word that it ends with is whole.
 
     Raises:
         ValueError: there is a file that is no asciicast of format 2 or 3.
         OSError: the file cannot be opened.
     """
 
-    def __init__(self, path: Path, *, version: int, max_bytes: int, header: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        version: int,
+        max_bytes: int,
+        header: dict[str, Any] | None = None,
+        redact: Callable[[str], str] | None = None,
+    ) -> None:
         self.path = path
         self.ended = False
         """Nothing more is written: closed, full, or a write has failed."""
         self._max_bytes = max_bytes
         self._header = header or {}
+        self._redact = redact
+        self._begun_word = ""  # the end of the output so far, if it is to be redacted
         self._lock = threading.Lock()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._chunks: list[bytes] = []  # output that is still one event
@@ -159,8 +175,17 @@ class CastFile:
         if self._chunks or final:
             text = self._decoder.decode(b"".join(self._chunks), final)
             self._chunks.clear()
+            if self._redact:
+                text = self._redacted(text, self._redact, final=final)
             if text:
                 self._add(self._since, "o", text)
+
+    def _redacted(self, text: str, redact: Callable[[str], str], *, final: bool) -> str:
+        """What can be told now: a secret may come in pieces, and is redacted when all of it is there."""
+        text = self._begun_word + text
+        word = _LAST_WORD.search(text)
+        self._begun_word = word[0] if word and len(word[0]) <= LONGEST_WORD and not final else ""
+        return redact(text.removesuffix(self._begun_word))
 
     def _add(self, when: float, code: str, text: str) -> None:
         position = max(self._last, round((when - self._zero) * MICRO))

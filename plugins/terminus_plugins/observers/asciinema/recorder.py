@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 RECORDING_FILE = "recording.cast"
 PLAN_CHARACTERS = 60
-TITLE_CHARACTERS = 120
+TITLE_CHARACTERS = 200
 
 
 class AsciinemaConfig(BaseModel):
@@ -46,6 +46,7 @@ class AsciinemaObserver:
         self._file: CastFile | None = None
         self._unlisten: Callable[[], None] | None = None
         self._plan = ""
+        self._redact: Callable[[str], str]
 
     async def __aenter__(self) -> Self:
         return self
@@ -63,11 +64,18 @@ class AsciinemaObserver:
         """Open the file and listen to the terminal."""
         if run.session is None:
             return
-        header: dict[str, object] = {"title": _first_words(run.instruction, TITLE_CHARACTERS)}
+        self._redact = run.redact
+        header: dict[str, object] = {"title": _first_words(run.redact(run.instruction), TITLE_CHARACTERS)}
         if self._config.idle_time_limit is not None:
             header["idle_time_limit"] = self._config.idle_time_limit
         path = run.logs_dir / RECORDING_FILE
-        self._file = CastFile(path, version=self._config.format, max_bytes=self._config.max_bytes, header=header)
+        self._file = CastFile(
+            path,
+            version=self._config.format,
+            max_bytes=self._config.max_bytes,
+            header=header,
+            redact=run.redact if run.hooks.redacts else None,
+        )
         run.files.append(path)
         self._unlisten = run.session.listen(self._on_session_event)
 
@@ -105,7 +113,7 @@ class AsciinemaObserver:
             file.cut_output()
             file.event(event.time, "m", f"Connection gap: {event.data!s}")
         elif self._config.input:
-            file.event(event.time, "i", cast("bytes", event.data).decode("utf-8", "replace"))
+            file.event(event.time, "i", self._redact(cast("bytes", event.data).decode("utf-8", "replace")))
 
 
 def _first_words(text: str, length: int) -> str:
