@@ -16,6 +16,7 @@ from terminus_core.errors import (
     ConfigError,
     ContextLengthExceededError,
     EnvironmentFailedError,
+    LLMError,
     RunLimitReached,
     SessionClosedError,
     TerminusError,
@@ -206,6 +207,10 @@ class Agent:
                 return await run.ask(prompt)
             except ContextLengthExceededError:
                 prompt = await run.context.on_context_length_exceeded(run, prompt)
+            except LLMError as error:
+                if not run.withdraw_images():  # one that the provider refuses must not end the run
+                    raise
+                prompt = f"{prompt}\n\n[The images could not be sent: {error}]"
         try:
             return await run.ask(prompt)
         except ContextLengthExceededError as error:

@@ -317,6 +317,11 @@ class Run:
         self.files += files
         return [trajectory.ContentPart(type="text", text=observed), *kept]
 
+    def withdraw_images(self) -> bool:
+        """Do not send the images that wait for the next prompt; whether there were any."""
+        withdrawn, self._images = self._images, []
+        return bool(withdrawn)
+
     async def ask(self, prompt: str) -> LLMResponse:
         """Put ``prompt`` to the model and keep the turn; a failed call leaves the chat as it was.
 
