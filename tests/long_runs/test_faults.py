@@ -46,6 +46,7 @@ def check_kept(message):
 # -- a call beside the chat fails --------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # many cases, and nothing of the loop's own is in play
 @pytest.mark.parametrize("name", FAULTS)
 @pytest.mark.parametrize("kind", ["summary", "questions", "answers"])
 async def test_each_call_failing_leads_to_one_short_call(journey, kind, name):
@@ -257,6 +258,7 @@ async def test_refusals_of_other_episodes_do_not_count(journey):
     assert len(trip.recorder.values("history_replaced")) == 3
 
 
+@pytest.mark.parametrize("anyio_backend", ["asyncio"])  # as above
 @pytest.mark.parametrize("knows", [True, False], ids=["known", "unknown"])
 @pytest.mark.parametrize("window", [60, 120, 250, 500, 800, 1200, 2000, 3000])
 async def test_tiny_windows(journey, window, knows):
