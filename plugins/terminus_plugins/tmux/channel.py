@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 import anyio
 
 from terminus_core import EnvironmentFailedError, EnvironmentProcess, SessionClosedError
-from terminus_plugins.tmux.protocol import ControlReader, Exit, Output, Reply
+from terminus_plugins.tmux.protocol import Attached, ControlReader, Event, Exit, Output, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -143,6 +143,7 @@ class ControlChannel(Channel):
         self._reader = ControlReader()
         self._pending: deque[Request] = deque()
         self._outgoing: list[bytes] = []
+        self._attached = anyio.Event()
         self._wake = anyio.Event()
         self._scopes = (anyio.CancelScope(shield=True), anyio.CancelScope(shield=True))
         self._reason = ""
@@ -184,6 +185,8 @@ class ControlChannel(Channel):
             self._scopes[1],
             suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError),
         ):
+            # What is written before the session exists is run before the command that makes it.
+            await self._attached.wait()
             while self.ended is None:
                 await self._wake.wait()
                 self._wake = anyio.Event()
@@ -192,9 +195,11 @@ class ControlChannel(Channel):
                 if data:
                     await self._stream.send(data)
 
-    def _take(self, event: Reply | Output | Exit) -> None:
+    def _take(self, event: Event) -> None:
         if isinstance(event, Output):
             self._on_output(event.pane, event.escaped)
+        elif isinstance(event, Attached):
+            self._attached.set()
         elif isinstance(event, Exit):
             self.ended = "exit"
             self._reason = event.reason
@@ -205,6 +210,7 @@ class ControlChannel(Channel):
         self.ended = self.ended or "lost"
         while self._pending:
             self._pending.popleft().fail(self._failure())
+        self._attached.set()
         self._wake.set()
         self.finished.set()
         self._on_end()

@@ -73,8 +73,13 @@ class Pane:
         if self.scroll.output(escaped) and (self._sizing is None or self._sizing.finished):
             self._sizing = self.channel.post(
                 f"display-message -p -t {self.id} '#{{history_size}}'",
-                then=lambda replies: self.scroll.observe(int(replies[0].lines[0])),
+                then=self._sized,
             )
+
+    def _sized(self, replies: Sequence[Reply]) -> None:
+        size = replies[0].lines[0]
+        if size:  # tmux has nothing to say about a pane that is gone, and does not call that an error
+            self.scroll.observe(int(size))
 
     async def look(self, wanted: int | None, last: int) -> Look:
         """One atomic look that reaches up to row ``wanted``, or as far as ``max_rows`` allows.
@@ -102,24 +107,22 @@ class Pane:
         told: list[tuple[State, int]] = []
 
         def note(replies: Sequence[Reply]) -> None:  # in the order of the stream: the count must not run ahead
-            state = State.parse(replies[0].lines[0])
+            state = State.parse(replies[-1].lines[0])
             self.scroll.observe(state.history)
             told.append((state, self.scroll.trimmed))
 
-        commands = [
-            f"display-message -p -t {self.id} {quote(STATE)}",
-            f"capture-pane -p -t {self.id} -S -{back}",
-        ]
+        commands = [f"capture-pane -p -t {self.id} -S -{back}"]  # first: it refuses if the pane is gone
         if check is not None:
             commands.append(f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}")
+        commands.append(f"display-message -p -t {self.id} {quote(STATE)}")
         with self.speaking():
             replies = await self.channel.post(*commands, then=note).wait(self.channel.answer_timeout)
         state, trimmed = told[0]
         top = trimmed + state.history
-        look = Look(state, trimmed, max(trimmed, top - back), await _decode_rows(replies[1].lines))
+        look = Look(state, trimmed, max(trimmed, top - back), await _decode_rows(replies[0].lines))
         if check is not None:
             look.check_first = max(trimmed, top - check[0])
-            look.check = await _decode_rows(replies[2].lines)
+            look.check = await _decode_rows(replies[1].lines)
         return look
 
 

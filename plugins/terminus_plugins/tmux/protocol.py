@@ -30,7 +30,12 @@ class Exit:
     reason: str
 
 
-Event: TypeAlias = Reply | Output | Exit
+@dataclass(slots=True)
+class Attached:
+    """This client is attached to a session."""
+
+
+Event: TypeAlias = Reply | Output | Exit | Attached
 
 
 class ControlReader:
@@ -68,6 +73,8 @@ class ControlReader:
             events.append(Output(pane, text))
         elif line.startswith(b"%begin "):
             self._stamp = line[7:]
+        elif line.startswith(b"%session-changed "):
+            events.append(Attached())
         elif line == b"%exit" or line.startswith(b"%exit "):
             events.append(Exit(line[6:].decode(errors="replace").strip()))
 

@@ -52,7 +52,10 @@ class TmuxSession(Session):
     async def begin(self, channel: Channel, *, resumed: bool = False) -> None:
         """Use ``channel``; wait until the shell reads, or, resumed, find out how things are."""
         self._pane.channel = channel
-        reply = (await self._pane.ask(f"display-message -p -t ={self.place.name}: {quote(KEPT)}"))[0]
+        try:
+            reply = (await self._pane.ask(f"display-message -p -t ={self.place.name}: {quote(KEPT)}"))[0]
+        except TimeoutError as error:
+            raise EnvironmentFailedError(f"tmux does not start: {error}") from error
         self.server, self._pane.id, width, history, kept = reply.lines[0].decode().split(" ", 4)
         self._pane.scroll.width = int(width)
         if not resumed:
@@ -163,7 +166,7 @@ class TmuxSession(Session):
 
         def begin(replies: Sequence[Reply]) -> None:
             if not stopped:
-                self._listeners.add(key, listener, *draw(replies[0].lines[0], replies[1].lines))
+                self._listeners.add(key, listener, *draw(replies[1].lines[0], replies[0].lines))
 
         def stop() -> None:
             nonlocal stopped
@@ -171,8 +174,8 @@ class TmuxSession(Session):
             self._listeners.remove(key)
 
         self._pane.channel.post(
-            f"display-message -p -t {self._pane.id} {quote(SCREEN_STATE)}",
             f"capture-pane -p -e -t {self._pane.id}",
+            f"display-message -p -t {self._pane.id} {quote(SCREEN_STATE)}",
             then=begin,
         )
         return stop

@@ -32,6 +32,25 @@ def processes_with(text) -> list[str]:
     return [line for line in listed.splitlines() if text in line]
 
 
+def mode(folder) -> int | None:
+    """Permissions of a folder, ``None`` if it is not there."""
+    return Path(folder).stat().st_mode & 0o777 if Path(folder).exists() else None
+
+
+def watcher(session) -> subprocess.Popen:
+    """A person who attaches read-only from a small terminal."""
+    script = f"stty cols 40 rows 10; TERM=xterm exec {session.attach_command}"
+    started = subprocess.Popen(
+        ["script", "-qc", script, "/dev/null"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )
+    while tmux(session.place, "list-clients").count("\n") < 1:
+        time.sleep(0.05)
+    return started
+
+
 async def within_a_second(condition) -> None:
     deadline = time.monotonic() + 1
     while not await condition():
@@ -269,12 +288,13 @@ async def test_end_of_the_server(terminal, how):
 async def test_end_of_our_client_is_not_the_end_of_the_session(terminal):
     async with terminal.open() as session:
         client = int(tmux(session.place, "list-clients", "-F", "#{client_pid}"))
-        with anyio.fail_after(10), pytest.raises(EnvironmentFailedError, match="lost"):
-            async with anyio.create_task_group() as group:
-                group.start_soon(_kill_soon, client)
+        async with anyio.create_task_group() as group:
+            group.start_soon(_kill_soon, client)
+            with anyio.fail_after(10):
                 await session.send_keys("", min_timeout_sec=60)
+        with pytest.raises(EnvironmentFailedError, match="lost"):
             await session.send_keys("echo x\n")
-        with pytest.raises(EnvironmentFailedError):
+        with pytest.raises(EnvironmentFailedError, match="lost"):
             await session.is_session_alive()
         assert tmux(session.place, "list-sessions", "-F", "#S") == "run_1"
     assert not processes_with(session.place.folder)
@@ -316,7 +336,7 @@ async def test_nothing_is_left_behind(terminal, how):
         try:
             async with terminal.open() as session:
                 seen.append(session)
-                assert Path(session.place.folder).stat().st_mode & 0o777 == 0o700
+                assert mode(session.place.folder) == 0o700
                 await session.send_keys("sleep 61.5 & cat\n", min_timeout_sec=0.1)
                 if error:
                     raise error
@@ -328,7 +348,7 @@ async def test_nothing_is_left_behind(terminal, how):
         except (KeyError, SystemExit) as raised:
             assert raised is error  # noqa: PT017 - SystemExit is no test failure either
     place = seen[0].place
-    assert not Path(place.folder).exists()
+    assert mode(place.folder) is None
     assert not processes_with(place.folder)
     assert not list(terminal.folder.glob(".tmux*"))
 
@@ -336,23 +356,15 @@ async def test_nothing_is_left_behind(terminal, how):
 async def test_person_who_watches_from_a_smaller_terminal(terminal, say):
     async with terminal.open() as session:
         await session.get_incremental_output()
-        script = f"stty cols 40 rows 10; TERM=xterm exec {session.attach_command}"
-        watcher = subprocess.Popen(
-            ["script", "-qc", script, "/dev/null"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        person = watcher(session)
         try:
-            while tmux(session.place, "list-clients").count("\n") < 1:
-                await anyio.sleep(0.05)
-            watcher.stdin.write(b"typed by the watcher\r")
-            watcher.stdin.flush()
+            person.stdin.write(b"typed by the watcher\r")
+            person.stdin.flush()
             text = await say(session, "echo y; tput cols; tput lines")
             assert text == "$ echo y; tput cols; tput lines\ny\n160\n40\n$"
         finally:
-            watcher.kill()
-            watcher.communicate()
+            person.kill()
+            person.communicate()
 
 
 AGENT = """

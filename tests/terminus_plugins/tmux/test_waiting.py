@@ -25,66 +25,86 @@ def took(at_least=0.0, less_than=LONG / 2):
     assert at_least <= time.monotonic() - started < less_than
 
 
-@pytest.mark.parametrize(
-    ("keys", "seen"),
-    [
-        ("echo one\n", "one\n$"),
-        ("sleep 0.5; echo late\n", "late\n$"),
-        ("sleep 0.3\necho second\n", "second\n$"),
-        ("echo a\nsleep 0.3\n\necho b\n", "b\n$"),
-        ("for i in 1 2; do\nsleep 0.2\necho $i\ndone\n", "1\n2\n$"),
-        ("cat <<E\nx\nE\nsleep 0.3; echo end\n", "end\n$"),
-        ("make -j2 -s\n", "made\n$"),
-        ("python3 - <<'PY'\nprint(6*7)\nPY\n", "42\n$"),
-        ("nosuchcommand\n", "$"),
-        ("echo (\n", "$"),
-        ("\n", "$"),
-    ],
-)
-@pytest.mark.parametrize("block", [False, True])
-async def test_back_when_the_shell_is(terminal, keys, seen, block):
-    """se-07"""
-    (terminal.folder / "Makefile").write_text("all: a b\n\t@echo made\na b:\n\t@sleep 0.3\n")
-    async with terminal.open() as session:
-        with took():
-            await session.send_keys(keys, block=block, min_timeout_sec=LONG, max_timeout_sec=LONG)
-        assert (await session.get_incremental_output()).endswith(seen)
+ENDING = [
+    ("echo one\n", "one\n$"),
+    ("sleep 0.3; echo late\n", "late\n$"),
+    ("sleep 0.2\necho second\n", "second\n$"),
+    ("echo a\nsleep 0.2\n\necho b\n", "b\n$"),
+    ("for i in 1 2; do\nsleep 0.2\necho $i\ndone\n", "1\n2\n$"),
+    ("cat <<E\nx\nE\nsleep 0.2; echo end\n", "end\n$"),
+    ("make -j2 -s\n", "made\n$"),
+    ("python3 - <<'PY'\nprint(6*7)\nPY\n", "42\n$"),
+    ("nosuchcommand\n", "$"),
+    ("echo (\n", "$"),
+    ("\n", "$"),
+]
 
 
-@pytest.mark.parametrize(
-    ("before", "keys"),
-    [
-        ("", ""),
-        ("", "sleep 0.2 &\n"),
-        ("sleep 5 &", "echo x\n"),
-        ("", "bash\n"),
-        ("", "python3 -q\n"),
-        ("", "cat\n"),
-        ("", "echo 'open\n"),
-        ("", "cat > f.txt <<EOF\nline\n"),
-        ("", "echo not run"),
-        ("unset PROMPT_COMMAND; PS1='$ '", "echo x\n"),
-        ("", r"printf '\033]133;D;0;1\007\033]133;B;0;1\007'; sleep 3" + "\n"),
-    ],
-)
-async def test_never_early(terminal, before, keys):
+async def at_once(terminal, check, cases) -> None:
+    """Check each case in a session of its own, all at the same time."""
+
+    async def one(case) -> None:
+        async with terminal.open() as session:
+            await check(session, case)
+
+    async with anyio.create_task_group() as group:
+        for case in cases:
+            group.start_soon(one, case)
+
+
+async def test_back_when_the_shell_is(terminal):
     """se-07"""
-    async with terminal.open() as session:
+    (terminal.folder / "Makefile").write_text("all: a b\n\t@echo made\na b:\n\t@sleep 0.2\n")
+
+    async def check(session, case) -> None:
+        keys, seen = case
+        for block in (False, True):
+            with took():
+                await session.send_keys(keys, block=block, min_timeout_sec=LONG, max_timeout_sec=LONG)
+            text = await session.get_incremental_output()
+            assert text.endswith(seen), (keys, block, text)
+
+    await at_once(terminal, check, ENDING)
+
+
+async def test_never_early(terminal):
+    """se-07"""
+
+    async def check(session, case) -> None:
+        before, keys = case
         if before:
             await session.send_keys(before + "\n", min_timeout_sec=0.3)
         with took(at_least=0.7):
             await session.send_keys(keys, min_timeout_sec=0.7)
 
+    await at_once(
+        terminal,
+        check,
+        [
+            ("", ""),
+            ("", "sleep 0.2 &\n"),
+            ("sleep 5 &", "echo x\n"),
+            ("", "bash\n"),
+            ("", "python3 -q\n"),
+            ("", "cat\n"),
+            ("", "echo 'open\n"),
+            ("", "cat > f.txt <<EOF\nline\n"),
+            ("", "echo not run"),
+            ("unset PROMPT_COMMAND; PS1='$ '", "echo x\n"),
+            ("", r"printf '\033]133;D;0;1\007\033]133;B;0;1\007'; sleep 3" + "\n"),
+        ],
+    )
 
-@pytest.mark.parametrize(
-    "program", ["bash", "bash --norc", "dash", "python3 -q", "cat", "env -i bash --norc", "script -q /dev/null"]
-)
-async def test_never_early_in_a_nested_program(terminal, program):
-    async with terminal.open() as session:
+
+async def test_never_early_in_a_nested_program(terminal):
+    async def check(session, program) -> None:
         await session.send_keys(program + "\n", min_timeout_sec=0.4)
         for _ in range(2):
             with took(at_least=0.4):
                 await session.send_keys("echo x\n", min_timeout_sec=0.4)
+
+    programs = ["bash", "bash --norc", "dash", "python3 -q", "cat", "env -i bash --norc", "script -q /dev/null"]
+    await at_once(terminal, check, programs)
 
 
 async def test_back_from_a_nested_shell(terminal):
@@ -113,16 +133,16 @@ async def test_key_that_ends_a_program(terminal):
 
 async def test_text_typed_ahead_is_waited_for(terminal):
     async with terminal.open() as session:
-        await session.send_keys("sleep 0.5; echo one\n")
+        await session.send_keys("sleep 0.3; echo one\n")
         with took():
-            await session.send_keys("sleep 0.3; echo two\n", min_timeout_sec=LONG)
+            await session.send_keys("sleep 0.2; echo two\n", min_timeout_sec=LONG)
         assert (await session.get_incremental_output()).endswith("two\n$")
 
 
 async def test_fixed_waits_in_full(terminal):
     async with terminal.open(wait="fixed") as session:
-        with took(at_least=0.7):
-            await session.send_keys("echo x\n", min_timeout_sec=0.7)
+        with took(at_least=0.5):
+            await session.send_keys("echo x\n", min_timeout_sec=0.5)
         with took():
             await session.send_keys("echo x\n", block=True, max_timeout_sec=LONG)
 
@@ -135,7 +155,7 @@ async def test_blocking_wait_is_given_up(terminal, say):
             await session.send_keys("sleep 300; true\n", block=True, max_timeout_sec=0.3)
         await session.send_keys("C-c", min_timeout_sec=LONG)
         assert (await session.get_incremental_output()).endswith("^C\n$")
-        assert await say(session, "sleep 0.3; echo next") == "$ sleep 0.3; echo next\nnext\n$"
+        assert await say(session, "sleep 0.2; echo next") == "$ sleep 0.2; echo next\nnext\n$"
 
 
 async def test_open_heredoc_ends_by_its_time_limit(terminal):
@@ -151,7 +171,7 @@ async def test_open_heredoc_ends_by_its_time_limit(terminal):
 
 @pytest.mark.parametrize("shell", ["dash", "python3 -q"])
 async def test_blocking_in_a_shell_that_does_not_tell(terminal, shell):
-    command = "import time; time.sleep(0.5); print(6*7)" if "python" in shell else "sleep 0.5; echo 42"
+    command = "import time; time.sleep(0.5); print(6*7)" if "python" in shell else "sleep 0.3; echo 42"
     async with terminal.open(shell=shell) as session:
         with took():
             await session.send_keys(command + "\n", block=True, max_timeout_sec=LONG)
