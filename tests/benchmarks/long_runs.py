@@ -5,7 +5,7 @@
 Two runs, both with observations of 10 kB and the trajectory on disk: 1,000 episodes in a window of one million tokens,
 and 10,000 episodes in a window that makes 30 summaries. Prints Markdown tables. "Own time" is what passes between an
 answer of the model and the next request to it. By default the terminal is a double, so that all of it is the agent's;
-with ``--tmux`` a real shell makes the 10 kB.
+with ``--tmux`` a real shell makes the 10 kB. CPU time is this process's, and tells more on a machine with other work.
 """
 
 from __future__ import annotations
@@ -41,18 +41,20 @@ class Model(LLM):
     def __init__(self, episodes: int, context_limit: int, command: str) -> None:
         self.context_limit = context_limit
         self.own_times: list[float] = []
+        self.cpu_times: list[float] = []
         self.memory: list[int] = []
         self.n_asides = 0
         self._episodes = episodes
         self._command = command
-        self._last: float | None = None
-        self._since_turn = 0.0
+        self._last: tuple[float, float] | None = None
+        self._since_turn = (0.0, 0.0)
 
     async def call(self, request: LLMRequest) -> LLMResponse:
-        begin = time.perf_counter()
+        now = time.perf_counter(), time.process_time()
         await anyio.lowlevel.checkpoint()
         if self._last is not None:
-            self._since_turn += begin - self._last
+            passed = [new - old + sum_ for new, old, sum_ in zip(now, self._last, self._since_turn, strict=True)]
+            self._since_turn = passed[0], passed[1]
         tokens = sum(len(message["content"]) for message in request.messages) // BYTES_PER_TOKEN
         newest = str(request.messages[-1]["content"])
         if any(
@@ -61,11 +63,12 @@ class Model(LLM):
             self.n_asides += 1
             text = "What matters is that all rows were read. " * 20
         else:
-            self.own_times.append(self._since_turn)
+            self.own_times.append(self._since_turn[0])
+            self.cpu_times.append(self._since_turn[1])
             self.memory.append(resident_bytes())
-            self._since_turn = 0.0
+            self._since_turn = (0.0, 0.0)
             text = self._reply()
-        self._last = time.perf_counter()
+        self._last = time.perf_counter(), time.process_time()
         return LLMResponse(text, usage=Usage(tokens, len(text) // BYTES_PER_TOKEN))
 
     def _reply(self) -> str:
@@ -109,13 +112,13 @@ async def run(model: Model, logs_dir: Path, *, tmux: bool, linear: bool = False)
 
 
 def table(model: Model, blocks: list[tuple[int, int]]) -> None:
-    """Median own time, and memory at the end, of some blocks of episodes, counted from 1."""
-    print("| episodes | own time, median ms | to the first row | memory MB |\n|---|--:|--:|--:|")
+    """Medians of some blocks of episodes, counted from 1, and the memory at their end."""
+    print("| episodes | own time ms | CPU ms | CPU to the first row | memory MB |\n|---|--:|--:|--:|--:|")
     first: float | None = None
     for begin, end in blocks:
-        median = statistics.median(model.own_times[begin - 1 : end]) * 1000
-        first = first or median
-        print(f"| {begin}–{end} | {median:.3f} | {median / first:.2f} | {model.memory[end - 1] / 2**20:.0f} |")
+        wall, cpu = (statistics.median(times[begin - 1 : end]) * 1000 for times in (model.own_times, model.cpu_times))
+        first = first or cpu
+        print(f"| {begin}–{end} | {wall:.3f} | {cpu:.3f} | {cpu / first:.2f} | {model.memory[end - 1] / 2**20:.0f} |")
 
 
 def measure(folder: Path, *, tmux: bool, smoke: bool) -> None:
