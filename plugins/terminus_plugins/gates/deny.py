@@ -14,11 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 from terminus_core import Gate, ParseResult, Run, hookimpl
 
 _START = r"(?:^|[;&|(`]|\bsudo\s)\s*"
+_EVERYTHING = r"[\"']?(?:/|(?:~|\$HOME|\$\{HOME\})/?)[\"']?\*?(?=[\s;&|)]|$)"
 PATTERNS = {
-    _START + r"rm\s+(?:-\S+\s+)*-\w*[rR]\w*\s+(?:-\S+\s+)*(?:/|~|\$HOME/?)\*?(?:\s|$)": "that would remove everything",
-    _START + r"mkfs(?:\.\w+)?\s": "that would overwrite a file system",
-    _START + r"dd\s[^\n]*\bof=/dev/(?!null|stdout|stderr|tty)": "that would overwrite a device",
-    _START + r"(?:shutdown|reboot|halt|poweroff)\b": "that would switch the machine off",
+    rf"{_START}rm\s[^\n;&|]*?(?<=\s){_EVERYTHING}": "that would remove everything",
+    rf"{_START}mkfs(?:\.\w+)?\s": "that would overwrite a file system",
+    rf"{_START}dd\s[^\n;&|]*\bof=/dev/(?!null|stdout|stderr|tty)": "that would overwrite a device",
+    rf"{_START}(?:shutdown|reboot|halt|poweroff)\b": "that would switch the machine off",
     r":\s*\(\)\s*\{\s*:\s*\|": "that would start processes without end",
 }
 """What is refused if nothing else is set: a few things that no task wants."""
