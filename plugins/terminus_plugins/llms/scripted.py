@@ -77,16 +77,17 @@ class ScriptedLLM(LLM):
 
         model_config = ConfigDict(extra="forbid")
 
-        replies: list[str | dict[str, Any]] | Path | None = None
-        """A JSON Lines file, a list of its lines' values, or a run's folder."""
-        model: str = "scripted"
-        """The name that answers carry unless they bring their own."""
-        context_limit: int | None = Field(default=None, gt=0)
-        """Tokens of the window that the run is to believe in."""
-        output_limit: int | None = Field(default=None, gt=0)
-        """Tokens that one answer may have, likewise."""
-        supports_images: bool = False
-        """Whether the run is to believe that images can be sent."""
+        replies: list[str | dict[str, Any]] | Path | None = Field(
+            None, description="a JSON Lines file, a list of its lines' values, or a run's folder"
+        )
+        model: str = Field("scripted", description="the name that answers carry unless they bring their own")
+        context_limit: int | None = Field(
+            None, gt=0, description="tokens of the window that the run is to believe in; unset: unknown"
+        )
+        output_limit: int | None = Field(None, gt=0, description="tokens that one answer may have, likewise")
+        supports_images: bool = Field(
+            default=False, description="whether the run is to believe that images can be sent"
+        )
 
     def __init__(self, config: Config | Iterable[str | dict[str, Any]]) -> None:
         if not isinstance(config, ScriptedLLM.Config):

@@ -33,7 +33,7 @@ SETUP_SEC = 30.0
 
 
 class TmuxBackend(SessionBackend):
-    """See :class:`terminus_core.SessionBackend`."""
+    """One persistent control-mode client on a tmux server of its own, with a private socket."""
 
     name: ClassVar[str] = "tmux"
     Config = TmuxConfig
