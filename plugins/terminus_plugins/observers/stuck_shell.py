@@ -52,13 +52,16 @@ class StuckShell:
         self._silent_turns = config.silent_turns
         self._silent = 0
         self._said = ""
-        self._heredoc = ""  # the word that ends the newest here-document
+        self._heredoc = ""  # the word that ends the open here-document
 
     @hookimpl
     def terminus_command_sent(self, command: Command) -> None:
-        """Remember what a here-document ends with."""
-        if words := _HEREDOC.findall(command.keystrokes):
-            self._heredoc = words[-1][1]
+        """Follow which here-document is open."""
+        for line in command.keystrokes.splitlines():
+            if self._heredoc:
+                self._heredoc = "" if line.strip() == self._heredoc else self._heredoc
+            elif found := _HEREDOC.search(line):
+                self._heredoc = found[2]
 
     @hookimpl(tryfirst=True)
     def terminus_filter_observation(self, run: Run, text: str) -> None:

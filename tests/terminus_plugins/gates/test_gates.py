@@ -83,7 +83,12 @@ def test_dry_run_types_nothing_and_the_run_can_end(program):
 # -- confirm -----------------------------------------------------------------------------------------------------------
 
 
-OWN_TERMINAL = "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.argv[1], sys.argv[1:])"
+OWN_TERMINAL = """
+import fcntl, os, sys, termios
+os.setsid()
+fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 
 
 class Person:
