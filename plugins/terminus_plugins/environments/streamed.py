@@ -48,7 +48,7 @@ class Channel(Protocol):
 
     @property
     def loss(self) -> str:
-        """Why there is no status, in one line, once it has ended without one."""
+        """Why there is no status of its own, in one line, once it has ended; ``""`` if there is one."""
         ...
 
     async def send(self, data: bytes) -> None:
@@ -264,7 +264,7 @@ async def _begin(channel: Channel, told: Start, stderr: bytes | bytearray) -> tu
     with anyio.move_on_after(GRACE_SEC):
         await channel.ended.wait()
     words = bytes(stderr or output)[-TAIL_BYTES:].decode(errors="replace").strip()
-    raise EnvironmentFailedError(words.rpartition("\n")[2] or channel.loss)
+    raise EnvironmentFailedError(channel.loss or words.rpartition("\n")[2])
 
 
 def _last_words(process: EnvironmentProcess) -> str:

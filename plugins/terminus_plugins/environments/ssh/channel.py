@@ -55,8 +55,8 @@ class SshChannel:
 
     @property
     def loss(self) -> str:
-        """How the connection was lost."""
-        return self._loss()
+        """Why there is no status."""
+        return self._loss() if self.return_code is None else ""
 
     async def send(self, data: bytes) -> None:
         """Write to stdin."""
