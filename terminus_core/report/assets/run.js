@@ -53,16 +53,19 @@ class RunView {
     await this.terminal.showStep(this.chosen, this.query, this.isLive);
   }
 
-  /** Take what is new of a run that goes on; what is chosen stays. */
+  /** Take what is new of a run that goes on; what is being read stays as it is. */
   async refresh() {
     const run = await this.source.load();
     if (run === null) return;
     const grown = run.recording && (!this.run.recording || run.recording.size !== this.run.recording.size);
-    const n = this.chosen ? this.chosen.n : null;
-    const wasLast = this.chosen !== null && this.chosen === this.steps[this.steps.length - 1];
+    const wasLive = this.isLive;
     this.run = run;
     this.drawHeading();
-    this.openDocument(run.documents[this.name] ? this.name : run.main, wasLast ? null : n, !wasLast);
+    const last = this.lastDocument();
+    const document = run.documents[this.name];
+    if (!document || (wasLive && this.name !== last)) this.openDocument(last);
+    else this.extend(document);
+    if (wasLive && this.steps.length) this.choose(this.steps[this.steps.length - 1]);
     if (grown) await this.terminal.load(run, this.isLive);
   }
 
@@ -130,26 +133,41 @@ class RunView {
 
   // -- documents ---------------------------------------------------------------------------------------------
 
-  openDocument(name, number, keepsScroll) {
+  openDocument(name, number) {
     if (name === null || !this.run.documents[name]) {
       this.list.replaceChildren(el("li", { class: "empty" }, "Nothing has been recorded yet."));
       return;
     }
-    const top = this.list.scrollTop;
     this.name = name;
     this.document = this.run.documents[name];
-    const most = (key) => Math.max(...this.steps.map((step) => step[key] || 0), 0);
-    this.most = { seconds: most("seconds"), cost: most("cost") };
     this.rows = this.steps.map((step) => new StepRow(step, this));
     this.chosen = null;
     this.lit = null;
-    this.overview.show(this.steps);
-    this.drawPath();
-    this.apply();
+    this.drawSteps();
     const isAtEnd = !number && (this.run.status === "running" || this.run.failure) && name === this.lastDocument();
     const wanted = this.steps.find((step) => step.n === number) || this.steps[isAtEnd ? this.steps.length - 1 : 0];
     if (wanted) this.choose(wanted);
-    if (keepsScroll) this.list.scrollTop = top;
+  }
+
+  /** Add the steps that are new in a document; recorded ones do not change, but for their place in the recording. */
+  extend(document) {
+    const { steps } = this;
+    steps.forEach((step, i) => { step.at = document.steps[i].at; });
+    const added = document.steps.slice(steps.length);
+    this.document = { ...document, steps: [...steps, ...added] };
+    this.rows.push(...added.map((step) => new StepRow(step, this)));
+    this.drawSteps();
+    this.overview.mark(this.chosen);
+  }
+
+  drawSteps() {
+    for (const [kind, key] of [["time", "seconds"], ["cost", "cost"]]) {
+      const most = Math.max(...this.steps.map((step) => step[key] || 0), 1e-9);
+      this.list.style.setProperty(`--most-${kind}`, String(Math.sqrt(most)));
+    }
+    this.overview.show(this.steps);
+    this.drawPath();
+    this.apply();
   }
 
   drawPath() {
@@ -194,7 +212,10 @@ class RunView {
   apply() {
     const fits = FILTERS[this.filter][1];
     this.shown = this.rows.filter((row) => fits(row.step) && (!this.query || haystack(row.step).includes(this.query)));
-    this.list.replaceChildren(...this.shown.map((row) => row.element));
+    const wanted = this.shown.map((row) => row.element);
+    const there = [...this.list.children];
+    if (there.every((element, i) => element === wanted[i])) this.list.append(...wanted.slice(there.length)); // keeps the place
+    else this.list.replaceChildren(...wanted);
     if (!this.shown.length && this.rows.length) this.list.append(el("li", { class: "empty" }, "No step fits."));
     const isAll = this.shown.length === this.rows.length;
     this.found.textContent = isAll ? count(this.rows.length, "step") : `${this.shown.length} of ${count(this.rows.length, "step")}`;

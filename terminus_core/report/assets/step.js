@@ -38,8 +38,8 @@ class StepRow {
         step.copied ? el("span", { class: "flag note" }, "copied from before") : null,
       ),
       el("span", { class: "numbers" },
-        meter("time", step.seconds, this.view.most.seconds, showSeconds),
-        step.source === "agent" ? meter("cost", step.cost, this.view.most.cost, showCost) : null,
+        meter("time", step.seconds, showSeconds),
+        step.source === "agent" ? meter("cost", step.cost, showCost) : null,
       ),
     ];
   }
@@ -116,8 +116,7 @@ class StepRow {
 }
 
 /** A number with a bar that compares it with the largest of its kind. */
-function meter(kind, value, most, show) {
+function meter(kind, value, show) {
   if (!known(value)) return null;
-  const share = most ? Math.sqrt(value / most) * 100 : 0;
-  return el("span", { class: `meter ${kind}` }, el("i", { style: `width:${share.toFixed(1)}%` }), el("b", {}, show(value)));
+  return el("span", { class: `meter ${kind}` }, el("i", { style: `--value:${Math.sqrt(Math.max(value, 0))}` }), el("b", {}, show(value)));
 }

@@ -144,7 +144,13 @@ class Page:
         return self.driver.find_element(self._css, selector)
 
     def texts(self, selector):
-        return [each.text for each in self.all(selector)]
+        """What is to be read, asked at once: a page that follows a run may be drawn anew between two questions."""
+        return self.script(
+            "return [...document.querySelectorAll(arguments[0])].map((each) => each.innerText)", selector
+        )
+
+    def text(self, selector):
+        return "\n".join(self.texts(selector))
 
     def button(self, words):
         return self.driver.find_element(self._xpath, f"//button[normalize-space()='{words}']")
@@ -155,13 +161,21 @@ class Page:
     def step(self, number):
         return self.one(f"li[data-n='{number}']")
 
+    def numbers(self, selector):
+        return self.script(
+            "return [...document.querySelectorAll(arguments[0])].map((each) => Number(each.dataset.n))", selector
+        )
+
     @property
     def chosen(self):
-        return [int(each.get_attribute("data-n")) for each in self.all(".step.chosen")]
+        return self.numbers(".step.chosen")
 
     @property
     def lit(self):
-        return [int(each.get_attribute("data-n")) for each in self.all(".step.now")]
+        return self.numbers(".step.now")
+
+    def choose(self, number):
+        self.script("document.querySelector(`li[data-n='${arguments[0]}'] .head`).click()", number)
 
     def complaints(self):
         """What the browser itself has to say against the page."""

@@ -46,10 +46,10 @@ def test_a_click_on_a_step_moves_the_player(show, save):
     steps, events = recorded()
     page = show(save("run", trajectory(steps, status="completed"), events))
     page.until(lambda: page.all(".ap-player"))
-    page.step(4).find_element("css selector", ".head").click()
+    page.choose(4)
     page.until(lambda: clock(page) == "00:04")
     assert page.chosen == page.lit == [4]
-    page.step(2).find_element("css selector", ".head").click()
+    page.choose(2)
     page.until(lambda: clock(page) == "00:00")
     assert page.chosen == [2]
     assert "#run=" in page.driver.current_url
@@ -91,7 +91,7 @@ def test_long_pauses_are_skipped_and_positions_stay_right(show, save):
     steps, events = recorded(3, 100.0)
     page = show(save("run", trajectory(steps, status="completed"), events))
     page.until(lambda: page.all(".ap-player"))
-    page.step(4).find_element("css selector", ".head").click()
+    page.choose(4)
     # 2 seconds each stand for the pauses of 99.5, 99.5 seconds; 0.5 is played at the beginning, and in each turn.
     page.until(lambda: clock(page) == "00:05")
     page.one(".skip input").click()
@@ -137,7 +137,7 @@ def test_without_a_recording_the_text_of_the_step_is_shown(show, save):
     assert page.texts(".tabs button") == ["Text of step 1"]
     page.press("jj")
     assert page.texts(".tabs button") == ["Text of step 3"]
-    assert page.one(".screen").text == "second text"
+    assert page.text(".screen") == "second text"
     assert not page.all(".ap-player")
 
 
@@ -151,7 +151,7 @@ def test_without_the_player_the_page_says_what_to_install(show, save, monkeypatc
         page = show(save("run", trajectory(steps, status="completed"), events))
     finally:
         find_player.cache_clear()
-    assert "pip install 'terminus-agent[view]'" in page.one(".note").text
+    assert "pip install 'terminus-agent[view]'" in page.text(".note")
     assert page.texts(".tabs button") == ["Text of step 1"]
 
 
@@ -167,9 +167,8 @@ def test_a_failed_run_says_what_when_at_what_cost_and_after_which_command(show, 
     ]
     reason = "the provider refuses the key: 401 Unauthorized"
     page = show(save("cleanup", trajectory(steps, status="error", reason=reason)))
-    told = page.one(".failure").text
     when = page.script("return new Date('2026-05-04T12:01:05Z').toTimeString().slice(0, 8)")
-    assert told.splitlines() == [
+    assert page.texts(".failure p") == [
         f"This run failed: {reason}",
         f"At 2026-05-04 {when} after step 4. By then it had taken 1 min 05 s, 3 episodes, 3,150 tokens, $0.0300.",
         "Last command (step 4): rm -r build",
@@ -177,7 +176,7 @@ def test_a_failed_run_says_what_when_at_what_cost_and_after_which_command(show, 
     assert page.texts(".badge") == ["failed"]
     assert page.chosen == [4], "it opens where it ended"
     assert page.step(3).find_element("css selector", ".flag.error").text == "The answer could not be used"
-    assert page.one(".facts").text.startswith("3 episodes\n3,000 tokens in\n150 out\n$0.0300 cost\n1 min 05 s time")
+    assert page.texts(".fact")[:5] == ["3 episodes", "3,000 tokens in", "150 out", "$0.0300 cost", "1 min 05 s time"]
     page.press("k")
     page.press("k")
     page.button("step 4").click()
@@ -196,7 +195,7 @@ def test_a_failed_run_says_what_when_at_what_cost_and_after_which_command(show, 
 def test_every_other_end_is_said_in_words(show, save, status, said):
     reason = "max_cost_usd" if status == "limit_reached" else ""
     page = show(save("run", trajectory([prompt_step()], status=status, reason=reason)))
-    lines = page.one(".failure").text.splitlines()
+    lines = page.texts(".failure p")
     assert lines[0] == said
     assert lines[2] == "No command had been typed."
 
@@ -219,7 +218,7 @@ def test_search_filters_and_keys(show, save):
 
     page.press("/needle")
     page.until(lambda: len(page.all(".step")) == 2)
-    assert page.one(".found").text == "2 of 11 steps"
+    assert page.text(".found") == "2 of 11 steps"
     field = page.one("input[type=search]")
     field.send_keys("\ue00c")  # Escape
     assert len(page.all(".step")) == 11
@@ -234,9 +233,9 @@ def test_search_filters_and_keys(show, save):
     field.send_keys("\ue00c")
 
     page.button("problems").click()
-    assert [each.get_attribute("data-n") for each in page.all(".step")] == ["10"]
+    assert page.numbers(".step") == [10]
     page.button("prompts").click()
-    assert [each.get_attribute("data-n") for each in page.all(".step")] == ["1"]
+    assert page.numbers(".step") == [1]
     page.button("commands").click()
     assert len(page.all(".step")) == 10
     page.button("all").click()
@@ -311,12 +310,12 @@ def test_subagents_and_continuations_open_where_they_are_referred_to(show, save)
     second = trajectory([copied, agent_step(2, 9, keys=["echo second\n"])], status="error", reason="broken")
     folder = save("run", first, others={"trajectory.cont-1.json": second, "trajectory.aside.json": aside})
     page = show(folder)
-    assert page.one(".path .document").text == "trajectory.cont-1.json", "it failed in the last document"
+    assert page.text(".path .document") == "trajectory.cont-1.json", "it failed in the last document"
     assert page.step(1).find_element("css selector", ".flag").text == "copied from before"
-    assert "echo second" in page.one(".failure").text
+    assert "echo second" in page.text(".failure")
 
     page.button("first document").click()
-    page.step(3).find_element("css selector", ".head").click()
+    page.choose(3)
     assert page.texts(".refs > *") == [
         "open trajectory.aside.json",
         "open inner",
@@ -326,7 +325,7 @@ def test_subagents_and_continuations_open_where_they_are_referred_to(show, save)
     page.button("open trajectory.aside.json").click()
     assert "Summarise, please." in page.step(1).text
     page.button("first document").click()
-    page.step(3).find_element("css selector", ".head").click()
+    page.choose(3)
     page.button("open inner").click()
     assert "Embedded one." in page.step(1).text
     page.button("first document").click()
@@ -334,7 +333,7 @@ def test_subagents_and_continuations_open_where_they_are_referred_to(show, save)
     assert "echo second" in page.step(2).text
     page.driver.refresh()
     page.until(lambda: page.script("return document.body.dataset.ready"))
-    assert page.one(".path .document").text == "trajectory.cont-1.json", "the address remembers the document"
+    assert page.text(".path .document") == "trajectory.cont-1.json", "the address remembers the document"
 
 
 # -- many runs ---------------------------------------------------------------------------------------------------------
@@ -348,20 +347,20 @@ def test_many_runs_are_a_table_to_pick_from_and_to_compare(show, save, tmp_path)
     page = show(tmp_path / "runs")
 
     def rows():
-        return [row.text.split("\n")[0] for row in page.all("tbody tr")]
+        return page.texts("tbody tr th")
 
     def cells(name):
         row = next(row for row in page.all("tbody tr") if row.text.startswith(name))
         return [cell.text for cell in row.find_elements("css selector", "td")][1:7]
 
-    assert sorted(row.split(" ")[0] for row in rows()) == ["deep/two", "one", "three"]
+    assert sorted(row.split("\n")[0] for row in rows()) == ["deep/two", "one", "three"]
     assert cells("deep/two") == ["failed", "4", "4,000", "200", "$0.0400", "25.0 s"]
     assert cells("one") == ["completed", "1", "1,000", "50", "$0.0100", "10.0 s"]
     assert cells("three")[0] == "no status"
     page.button("cost").click()
-    assert [row.split(" ")[0] for row in rows()] == ["one", "deep/two", "three"], "unknown ones come last"
+    assert [row.split("\n")[0] for row in rows()] == ["one", "deep/two", "three"], "unknown ones come last"
     page.button("cost").click()
-    assert [row.split(" ")[0] for row in rows()] == ["deep/two", "one", "three"]
+    assert [row.split("\n")[0] for row in rows()] == ["deep/two", "one", "three"]
     page.press("/luck")
     page.until(lambda: len(rows()) == 1)
     page.one("input[type=search]").send_keys("\ue00c")
@@ -378,11 +377,11 @@ def test_many_runs_are_a_table_to_pick_from_and_to_compare(show, save, tmp_path)
 
     page.button("all runs").click()
     page.button("one").click()
-    page.until(lambda: page.all("h1")[0].text == "one")
+    page.until(lambda: page.texts("h1") == ["one"])
     page.press("r")
     page.until(lambda: page.all("tbody tr"))
     page.driver.back()
-    page.until(lambda: page.all("h1") and page.all("h1")[0].text == "one")
+    page.until(lambda: page.texts("h1") == ["one"])
 
 
 # -- nothing gets out, nothing gets in ---------------------------------------------------------------------------------

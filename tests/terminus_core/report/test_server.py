@@ -149,7 +149,7 @@ def test_a_run_that_goes_on_is_followed(page, serve, save):
     page.open(serve(folder).url)
     assert page.texts(".badge") == ["running"]
     assert page.chosen == [2], "it opens at what happens now"
-    page.until(lambda: "first screen" in page.one(".ap-term").text)
+    page.until(lambda: "first screen" in page.text(".ap-term"))
 
     steps.append(agent_step(3, 6, text="text of three"))
     with (folder / "recording.cast").open("a") as file:
@@ -157,16 +157,18 @@ def test_a_run_that_goes_on_is_followed(page, serve, save):
     (folder / "trajectory.json").write_text(json.dumps(trajectory(steps)))
     page.until(lambda: len(page.all(".step")) == 3)
     page.until(lambda: page.chosen == [3])
-    page.until(lambda: "second screen" in page.one(".ap-term").text)
+    page.until(lambda: "second screen" in page.text(".ap-term"))
 
-    page.step(1).find_element("css selector", ".head").click()
+    page.choose(1)
+    page.script("window.read = document.querySelector('.chosen .detail')")
     steps.append(agent_step(4, 9))
     (folder / "trajectory.json").write_text(json.dumps(trajectory(steps, status="error", reason="all is lost")))
     begin_run(folder, status="error", reason="all is lost", n_episodes=3)
     page.until(lambda: page.texts(".badge") == ["failed"])
     page.until(lambda: len(page.all(".step")) == 4)
     assert page.chosen == [1], "what is being read stays open"
-    assert "all is lost" in page.one(".failure").text
+    assert page.script("return document.querySelector('.chosen .detail') === window.read")
+    assert "all is lost" in page.text(".failure")
 
 
 def test_a_recording_too_large_for_a_file_is_shown_by_the_server(page, serve, save, tmp_path, monkeypatch):
@@ -177,9 +179,9 @@ def test_a_recording_too_large_for_a_file_is_shown_by_the_server(page, serve, sa
     said = write_page(find_runs(folder), tmp_path / "report.html", "run")
     assert said == ["run: its recording does not fit into one file; open it with --serve"]
     page.open((tmp_path / "report.html").as_uri())
-    assert "terminus view --serve" in page.one(".note").text
+    assert "terminus view --serve" in page.text(".note")
     page.open(serve(folder).url)
-    page.until(lambda: "xxxx" in page.one(".ap-term").text)
+    page.until(lambda: "xxxx" in page.text(".ap-term"))
 
 
 def test_a_run_too_large_for_a_file_is_named_in_the_table(page, save, tmp_path, monkeypatch):

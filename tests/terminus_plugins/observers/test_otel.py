@@ -236,7 +236,6 @@ async def run_with(tmp_path, settings):
         environment=FakeEnvironment(),
         session=FakeBackend(),
         observers=["otel"],
-        plugins=["terminus_plugins.observers.otel"],
         settings=settings,
         logs_dir=tmp_path / "run",
     )
