@@ -200,7 +200,7 @@ async def test_tmux_that_cannot_be_found(terminal, tmp_path):
     with pytest.raises(EnvironmentFailedError, match="no tmux at '/no/tmux'"):
         async with terminal.open(tmux_path="/no/tmux"):
             pass
-    for tool in ("sh", "ls", "mkdir", "chmod", "id", "date", "cat", "head", "tail"):
+    for tool in ("sh", "ls", "mkdir", "chmod", "id", "date", "cat", "head", "tail", "rm"):
         (tmp_path / "bin").mkdir(exist_ok=True)
         (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
     place = _WithPath(f"{tmp_path}/bin", SHELL=shutil.which("false"))
@@ -218,7 +218,7 @@ async def test_tmux_that_cannot_be_found(terminal, tmp_path):
 
 async def test_tmux_that_only_a_login_shell_finds(terminal, tmp_path):
     (tmp_path / "bin").mkdir()
-    for tool in ("sh", "ls", "mkdir", "chmod", "id", "date", "cat", "head", "tail"):
+    for tool in ("sh", "ls", "mkdir", "chmod", "id", "date", "cat", "head", "tail", "rm"):
         (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
     (terminal.home / ".profile").write_text(f"PATH=$PATH:{Path(shutil.which('tmux')).parent}\n")
     place = _WithPath(f"{tmp_path}/bin", HOME=str(terminal.home), SHELL="/bin/sh")
