@@ -226,3 +226,11 @@ async def test_a_screen_that_cannot_be_had(journey):
     trip = journey(model, session=session)
     await trip.run()
     assert "(not available)" in text_of(model.messages("questions")[0][0])
+
+
+@pytest.mark.parametrize(("threshold", "asks"), [(0, False), (8_000, True)])
+async def test_chosen_and_set_by_name(journey, threshold, asks):
+    model = Model([f"go {i}" for i in range(4)])
+    settings = {"context": {"summarize": {"proactive_summarization_threshold": threshold}}}
+    await journey(model, believes=16_000, observed=9_900, context="summarize", settings=settings).run()
+    assert ("summary" in model.log) == asks
