@@ -51,7 +51,7 @@ def written(*replies):
     [("openai/gpt-4o-mini", "json"), ("anthropic/claude-sonnet-4-5", "tools")],
     ids=["json", "tools"],
 )
-def test_from_a_file_to_the_model_and_the_trajectory(program, model, parser):
+def test_from_a_file_to_the_model_and_the_trajectory(program, program_here, model, parser):
     for name, data in (("red.png", RED), ("blue side.png", BLUE), ("broken.png", BROKEN)):
         (program.folder / name).write_bytes(data)
     red, blue, broken = (str(program.folder / name) for name in ("red.png", "blue side.png", "broken.png"))
@@ -67,7 +67,7 @@ def test_from_a_file_to_the_model_and_the_trajectory(program, model, parser):
     with ProviderServer(reply) as server:
         base = server.root_url if model.startswith("anthropic") else server.url
         offer = ("--set", f'parser.{parser}.actions=["view_image"]', "--set", f"parser.{parser}.image_turns=2")
-        done = program("-m", model, "--api-base", base, "--parser", parser, *offer)
+        done = program_here("-m", model, "--api-base", base, "--parser", parser, *offer)
     assert (done.code, done.end) == (0, ("completed", "")), done.stderr
 
     bodies = [request.body.decode() for request in server.requests]

@@ -203,7 +203,7 @@ def flat(content):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_whole_run_in_the_providers_own_form(program, model):
+def test_a_whole_run_in_the_providers_own_form(program, program_here, model):
     unknown = call("launch", 3, path="/x")
     broken = (
         written("execute_commands", '{"commands": [{"keystrokes": "touch bad', number=4)
@@ -221,7 +221,7 @@ def test_a_whole_run_in_the_providers_own_form(program, model):
     ]
     with ProviderServer(turns) as server:
         base = server.root_url if model == "anthropic" else server.url
-        done = program("-m", MODELS[model], "--api-base", base, "--parser", "tools")
+        done = program_here("-m", MODELS[model], "--api-base", base, "--parser", "tools")
     assert (done.code, done.end) == (0, ("completed", "")), done.stderr
     assert not (program.folder / "bad").exists()
     requests = server.requests
