@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from terminus_core import ContentPart, Message
 from terminus_plugins.actions.view_image import ViewImage
@@ -23,10 +23,15 @@ class OfferConfig(PromptConfig):
     """Settings of a parser that offers actions."""
 
     actions: list[Literal["view_image", "restart_shell"]] = Field(
-        default_factory=list, description="what replies may ask for beside keystrokes: view_image, restart_shell"
+        default_factory=list, description="what replies may ask for beside keystrokes: one of them, or a list"
     )
     image_max_bytes: int = Field(3_750_000, ge=1, description="bytes of the largest image file that is sent")
     image_turns: int = Field(4, ge=1, description="requests in which an image is sent, its first one included")
+
+    @field_validator("actions", mode="before")
+    @classmethod
+    def _one_word(cls, actions: Any) -> Any:
+        return [actions] if isinstance(actions, str) else actions
 
 
 class Offers:

@@ -64,7 +64,7 @@ def test_stuck_shell_says_what_the_terminal_waits_for_and_a_restart_helps(progra
         DONE,
         DONE,
     ]
-    offer = ("--set", 'parser.json.actions=["restart_shell"]', "--set", "observer.stuck_shell.silent_turns=2")
+    offer = ("--set", "parser.json.actions=restart_shell", "--set", "observer.stuck_shell.silent_turns=2")
     done = program("--observer", "stuck_shell", *offer, replies=replies)
     assert done.code == 0
     heredoc, quote, password, silent, *more = said(done)
