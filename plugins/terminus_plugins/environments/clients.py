@@ -88,7 +88,7 @@ async def open_client(
     Raises:
         EnvironmentFailedError: the program is not there.
     """
-    process = await _start(words, env, stdin=PIPE)
+    process = await start_client(words, env, stdin=PIPE)
     channel = ClientChannel(process, explain)
     try:
         async with helper_tasks() as group:
@@ -98,7 +98,7 @@ async def open_client(
             try:
                 yield channel
             finally:
-                await _kill(process)
+                await kill_client(process)
     finally:
         with anyio.CancelScope(shield=True):
             await process.aclose()
@@ -110,7 +110,7 @@ async def run_client(words: Sequence[str], *, env: Mapping[str, str], timeout_se
     Raises:
         EnvironmentFailedError: the program is not there, or has not ended in time.
     """
-    process = await _start(words, env, stdin=DEVNULL)
+    process = await start_client(words, env, stdin=DEVNULL)
     assert process.stdout is not None  # noqa: S101 - as above
     assert process.stderr is not None  # noqa: S101 - as above
     stdout, stderr = bytearray(), bytearray()
@@ -123,22 +123,36 @@ async def run_client(words: Sequence[str], *, env: Mapping[str, str], timeout_se
     except TimeoutError as error:
         raise EnvironmentFailedError(f"{words[0]} {words[1]} has not ended in {timeout_sec:g} s") from error
     finally:
-        await _kill(process)
+        await kill_client(process)
         with anyio.CancelScope(shield=True):
             await process.aclose()
     return status, stdout.decode(errors="replace").strip(), stderr.decode(errors="replace").strip()
 
 
-async def _start(words: Sequence[str], env: Mapping[str, str], *, stdin: int) -> Process:
+async def start_client(
+    words: Sequence[str], env: Mapping[str, str], *, stdin: int, pass_fds: Sequence[int] = ()
+) -> Process:
+    """Start a client in a process group of its own.
+
+    Raises:
+        EnvironmentFailedError: the program is not there.
+    """
     try:
         return await anyio.open_process(
-            words, stdin=stdin, stdout=PIPE, stderr=PIPE, env=env, start_new_session=True, cwd="/"
+            words,
+            stdin=stdin,
+            stdout=PIPE,
+            stderr=PIPE,
+            env=env,
+            start_new_session=True,
+            cwd="/",
+            pass_fds=pass_fds,
         )
     except OSError as error:
         raise EnvironmentFailedError(f"cannot start {words[0]}: {error.strerror}") from error
 
 
-async def _kill(process: Process) -> None:
+async def kill_client(process: Process) -> None:
     """End the client and what is still in its process group."""
     if process.returncode is None:
         with suppress(ProcessLookupError, PermissionError):

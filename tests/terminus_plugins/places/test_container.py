@@ -60,7 +60,9 @@ async def test_settings_reach_the_container(container, tmp_path):
         result = await place.exec('id -un; pwd; echo "$TOKEN $HTTP_PROXY"; cat /shared/file')
         locked = await place.exec("touch /shared/file", user="0")
         async with place.open_process('pwd; echo "$TOKEN"; cat') as process:
-            first = await process.receive()
+            first = b""
+            while first.count(b"\n") < 2:
+                first += await process.receive()
             words = b"".join(_command_lines())
         other = await place.exec("id -u; pwd", user="12345", cwd="/tmp")
         limits = await place.exec("cat /sys/fs/cgroup/memory.max /sys/fs/cgroup/cpu.max", user="0")
