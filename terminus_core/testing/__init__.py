@@ -9,24 +9,54 @@ from typing import TYPE_CHECKING, Any
 from terminus_core.testing.doubles import EventRecorder, FakeBackend, FakeEnvironment, FakeLLM, FakeSession
 
 if TYPE_CHECKING:
+    from terminus_core.testing.completion import CompletionPolicyTests
+    from terminus_core.testing.context import ContextStrategyTests
     from terminus_core.testing.environments import EnvironmentTests
+    from terminus_core.testing.gates import GateTests
+    from terminus_core.testing.llms import LLMTests
+    from terminus_core.testing.observers import ObserverTests
+    from terminus_core.testing.parsers import ResponseParserTests
+    from terminus_core.testing.sessions import SessionBackendTests
     from terminus_core.testing.suite import ConformanceSuite, needs
+    from terminus_core.testing.trial import FakeParser, Trial
 
 __all__ = [
+    "CompletionPolicyTests",
     "ConformanceSuite",
+    "ContextStrategyTests",
     "EnvironmentTests",
     "EventRecorder",
     "FakeBackend",
     "FakeEnvironment",
     "FakeLLM",
+    "FakeParser",
     "FakeSession",
+    "GateTests",
+    "LLMTests",
+    "ObserverTests",
+    "ResponseParserTests",
+    "SessionBackendTests",
+    "Trial",
     "needs",
 ]
 
-_SUITES = {"ConformanceSuite": "suite", "EnvironmentTests": "environments", "needs": "suite"}
+_HOMES = {
+    "CompletionPolicyTests": "completion",
+    "ConformanceSuite": "suite",
+    "ContextStrategyTests": "context",
+    "EnvironmentTests": "environments",
+    "FakeParser": "trial",
+    "GateTests": "gates",
+    "LLMTests": "llms",
+    "ObserverTests": "observers",
+    "ResponseParserTests": "parsers",
+    "SessionBackendTests": "sessions",
+    "Trial": "trial",
+    "needs": "suite",
+}
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUITES:
-        return getattr(import_module(f"{__name__}.{_SUITES[name]}"), name)
+    if name in _HOMES:
+        return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -146,6 +146,11 @@ class FakeSession(Session):
         self._on_keys = on_keys
         self._listeners: list[Callable[[SessionEvent], None]] = []
 
+    @property
+    def n_listeners(self) -> int:
+        """How many listeners have not been stopped."""
+        return len(self._listeners)
+
     async def send_keys(
         self,
         keystrokes: str,
