@@ -24,6 +24,7 @@ from terminus_core.plugins import PluginManager
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+_ROLE = re.compile(r":(?:attr|class|data|exc|func|meth|mod):(?=<code>)")
 _WANTED = re.compile(r"^<!-- generated: (.+?) -->$", re.MULTILINE)
 
 
@@ -39,6 +40,11 @@ def on_config(config: Any) -> Any:
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Put each generated piece in its place."""
     return fill(markdown)
+
+
+def on_page_content(html: str, **_: Any) -> str:
+    """Docstrings name things as ``:class:`X```; a page shows the name."""
+    return _ROLE.sub("", html)
 
 
 def fill(markdown: str) -> str:
