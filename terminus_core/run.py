@@ -30,7 +30,7 @@ from terminus_core.trajectory import (
 )
 
 if TYPE_CHECKING:
-    from terminus_core.chat import ContentPart, LLMResponse, Message
+    from terminus_core.chat import Content, ContentPart, LLMResponse, Message
     from terminus_core.config import Settings
     from terminus_core.dispatch import Dispatcher
     from terminus_core.interfaces import (
@@ -265,6 +265,8 @@ class Run:
         tools = getattr(self.parser, "tools", None) if has_calls else None
         response = await self.call_llm(sent, kind=kind, tools=tools, max_output_tokens=max_output_tokens)
         self.asides.add(response.usage)
+        if images := [part for message in sent for part in _images_in(message["content"])]:
+            self.files += (await keep_images(self.logs_dir, images))[1]
         subagent = Subagent(kind, list(sent), response, attempt)
         self.hooks.subagent_finished(self, subagent)
         return subagent
@@ -414,6 +416,10 @@ class Run:
         seen = await self.session.get_incremental_output()
         rows = self.hooks.filter_observation(self, seen)
         return terminal_text(seen, clean(rows), self.settings.agent.output_limit_bytes)
+
+
+def _images_in(content: Content) -> list[ContentPart]:
+    return [] if isinstance(content, str) else [part for part in content if part["type"] == "image_url"]
 
 
 def new_logs_dir(session_id: str) -> Path:

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from terminus_core.cli import main
 
 SHELL = "env PS1='$ ' HISTFILE= bash --norc --noprofile"
 
@@ -110,3 +115,25 @@ class Program:
             check=False,
         )
         return Done(done.returncode, done.stdout, done.stderr, self.logs)
+
+
+@contextmanager
+def running_here(monkeypatch: Any, capsys: Any) -> Iterator[Callable[..., Done]]:
+    """A function that runs a :class:`Program` in this process: litellm's import takes seconds, once."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+
+    def run(program: Program, *options: str, **more: Any) -> Done:
+        for name in os.environ.keys() - program.variables.keys():
+            monkeypatch.delenv(name)
+        for name, value in program.variables.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(program.folder)
+        capsys.readouterr()
+        code = main(program.arguments(*options, **more)[3:])
+        return Done(code, *capsys.readouterr(), program.logs)
+
+    yield run
+    root.handlers[:] = handlers
+    root.setLevel(level)
+    logging.captureWarnings(capture=False)

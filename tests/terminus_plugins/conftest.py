@@ -1,12 +1,8 @@
 """What tests of single plugins share."""
 
-import logging
-import os
-
 import pytest
 
-from terminus_core.cli import main
-from tests.support.scripted_run import Done, Program
+from tests.support.scripted_run import Program, running_here
 
 
 @pytest.fixture
@@ -17,21 +13,6 @@ def program(tmp_path):
 
 @pytest.fixture
 def program_here(program, monkeypatch, capsys):
-    """The same in this process: litellm's import takes seconds, once."""
-    root = logging.getLogger()
-    handlers, level = list(root.handlers), root.level
-
-    def run(*options, **more):
-        for name in os.environ.keys() - program.variables.keys():
-            monkeypatch.delenv(name)
-        for name, value in program.variables.items():
-            monkeypatch.setenv(name, value)
-        monkeypatch.chdir(program.folder)
-        capsys.readouterr()
-        code = main(program.arguments(*options, **more)[3:])
-        return Done(code, *capsys.readouterr(), program.logs)
-
-    yield run
-    root.handlers[:] = handlers
-    root.setLevel(level)
-    logging.captureWarnings(capture=False)
+    """The same in this process."""
+    with running_here(monkeypatch, capsys) as run:
+        yield lambda *options, **more: run(program, *options, **more)
