@@ -79,6 +79,8 @@ class Terminal {
     this.cast = null;
     this.player = null;
     this.isPlaying = false;
+    this.moving = 0; // moves of the player under way
+    this.moved = 0;
     this.skips = true;
     this.tab = "text";
     this.step = null;
@@ -132,8 +134,14 @@ class Terminal {
   /** Go to a second of the recording. */
   async seek(seconds) {
     if (!this.player) return;
-    await this.player.seek(this.clock.toPlayer(seconds) + 1e-4);
-    this.shownTime = seconds;
+    this.moving += 1;
+    try {
+      await this.player.seek(this.clock.toPlayer(seconds) + 1e-4);
+    } finally {
+      this.moving -= 1;
+      this.moved += 1;
+      this.shownTime = seconds;
+    }
   }
 
   async now() {
@@ -141,8 +149,10 @@ class Terminal {
   }
 
   async watch() {
-    if (!this.player || document.hidden) return;
+    const { moved } = this;
+    if (!this.player || this.moving || document.hidden) return;
     const seconds = await this.now();
+    if (this.moving || moved !== this.moved) return; // the answer is of before the move
     if (this.shownTime !== null && Math.abs(seconds - this.shownTime) < 0.02) return;
     this.shownTime = seconds;
     this.onTime(seconds);
