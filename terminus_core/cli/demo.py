@@ -37,5 +37,6 @@ def run_demo(options: Mapping[str, Any]) -> int:
     loaded = with_options(partial(load_settings, file, environ={}, defaults=_DEFAULTS), options)
     agent = loaded.settings.agent
     agent.logs_dir = str(Path(agent.logs_dir or new_logs_dir(uuid.uuid4().hex)).absolute())
+    agent.plugins = [str(Path(name).absolute()) if name.endswith(".py") else name for name in agent.plugins]
     with TemporaryDirectory(prefix="terminus-demo-") as folder, chdir(folder):
         return run_task(INSTRUCTION, options, loaded)
