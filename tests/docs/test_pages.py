@@ -18,7 +18,8 @@ from terminus_core.config import load_settings
 from terminus_core.plugins import PluginManager
 from tests.support.markdown_blocks import Block, blocks, run_block, write_files
 
-DOCS = Path(__file__).parents[2] / "docs"
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
 PAGES = {
     str(page.relative_to(DOCS)): blocks(page)
     for page in sorted(DOCS.rglob("*.md"))
@@ -29,6 +30,8 @@ OWN = [name for name in PAGES if "/" not in name]
 NEEDS = {"a package index", "a key", "a model", "a model server", "a model, a collector of traces"}
 """What no test has."""
 ELSEWHERE = {"in a notebook", "in the test of the README"}
+_GAPS = r"…|\d+|OPENAI_API_KEY|terminus\.toml(?= in)|(?<=unknown) parser|input should be"
+"""What the lines of a page leave open, or have as an example; the last are pydantic's own words."""
 LANGUAGES = {"console", "python", "toml", "json", "text"}
 
 
@@ -126,6 +129,19 @@ def test_settings_named_in_the_pages_exist():
     for page in PAGES:
         for named in re.findall(r"`(\[[a-z_.]+\] [a-z_]+)", (DOCS / page).read_text()):
             assert named in known, page
+
+
+def test_lines_under_troubleshooting_are_lines_of_the_program():
+    """What stands between the gaps of a line is in the source, as it stands."""
+    sources = [*(ROOT / "terminus_core").rglob("*.py"), *(ROOT / "plugins").rglob("*.py")]
+    code = "\n".join(path.read_text() for path in sources)
+    code = re.sub(r"[\"']\s*\n\s*f?[\"']", "", code)  # texts that go on in the next row
+    page = (DOCS / "troubleshooting.md").read_text()
+    faults = page[: page.index("## A run that ends without completion")]
+    lines = [line for row in re.findall(r"^\| (`.+?) \|", faults, re.MULTILINE) for line in re.findall("`(.+?)`", row)]
+    assert len(lines) > 30
+    pieces = {(line, piece.strip(" :;?")) for line in lines for piece in re.split(_GAPS, line)}
+    assert sorted(each for each in pieces if each[1] not in code) == []
 
 
 def _keys(table):
