@@ -37,10 +37,10 @@ class AgentSettings(BaseModel):
     session: str = Field("tmux", description="name of the session backend")
     environment: str = Field("local", description="name of the environment")
     completion: str = Field("two_step", description="name of the completion policy")
-    context: str = Field("none", description="name of the context strategy")
+    context: str = Field("summarize", description="name of the context strategy")
     gates: list[str] = Field(default_factory=list, description="names of the gates, asked in this order")
     observers: list[str] = Field(
-        default_factory=lambda: ["atif"], description="names of the observers, told in this order"
+        default_factory=lambda: ["atif", "prompt_caching"], description="names of the observers, told in this order"
     )
     plugins: list[str] = Field(
         default_factory=list, description="files or modules to load; `no:NAME` blocks an entry point"

@@ -43,6 +43,7 @@ class AtifObserver:
         self._current: Document | None = None
         self._ended: list[Document] = []  # get no more steps, and are not complete on disk yet
         self._replies: Replies | None = None
+        self._listed: set[Path] = set()  # run.files grows with each summary: no search in it
 
     async def __aenter__(self) -> Self:
         return self
@@ -142,11 +143,16 @@ class AtifObserver:
     ) -> None:
         if _attempt("Failed to dump trajectory", partial(document.save, totals, end)):
             logger.debug("Trajectory dumped to %s", document.path)
-            _list(run, document.path)
+            self._list(run, document.path)
 
     def _save_replies(self, run: Run, replies: Replies) -> None:
         if _attempt("Failed to write replies", replies.save):
-            _list(run, replies.path)
+            self._list(run, replies.path)
+
+    def _list(self, run: Run, path: Path) -> None:
+        if path not in self._listed:
+            self._listed.add(path)
+            run.files.append(path)
 
 
 def _attempt(failure: str, act: Callable[[], object]) -> bool:
@@ -157,11 +163,6 @@ def _attempt(failure: str, act: Callable[[], object]) -> bool:
         logger.error("%s: %s", failure, error)  # noqa: TRY400 - one line; the run's own fault it is not
         return False
     return True
-
-
-def _list(run: Run, path: Path) -> None:
-    if path not in run.files:
-        run.files.append(path)
 
 
 def _head(run: Run, name: str, index: int = 0) -> dict[str, Any]:

@@ -179,7 +179,7 @@ async def test_a_call_beside_the_chat_holds_exactly_what_was_sent(rig):
             "source": "user",
             "message": [
                 {"type": "text", "text": "see"},
-                {"type": "image", "source": {"media_type": "image/jpeg", "path": IMAGE}},
+                {"type": "image", "source": {"media_type": "image/jpeg", "path": "images/3a16eafd3875dd26.jpeg"}},
             ],
         }
         | copied,
