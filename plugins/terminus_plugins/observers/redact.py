@@ -82,7 +82,7 @@ class Redact:
         left_out = getattr(text, "rows_left_out", 0)
         return TerminalText(masked, kind=getattr(text, "kind", "new"), rows_left_out=left_out)
 
-    @hookimpl
+    @hookimpl(trylast=True)
     def terminus_prepare_messages(self, run: Run, messages: list[Message]) -> list[Message]:
         """Mask all else that the model sees: the task, its own answers, what other plugins say."""
         masker = self._masker_of(run)

@@ -1,0 +1,200 @@
+"""Actions, images and native calls: how the loop does, sends and records them."""
+
+import base64
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+
+from terminus_core import (
+    Action,
+    Command,
+    ContentPart,
+    Gate,
+    LLMError,
+    LLMResponse,
+    ParseResult,
+    ResponseParser,
+    TerminusError,
+    ToolCall,
+    hookimpl,
+)
+from terminus_core.testing import FakeLLM
+
+pytestmark = pytest.mark.anyio
+
+PIXELS = base64.b64encode(b"pixels").decode()
+IMAGE = ContentPart(type="image_url", image_url={"url": f"data:image/png;base64,{PIXELS}"})
+
+
+@dataclass
+class Act(Action):
+    result: Any
+    name: str = "act"
+    arguments: dict = field(default_factory=lambda: {"x": 1})
+
+    async def perform(self, run):
+        if isinstance(self.result, Exception):
+            raise self.result
+        return self.result
+
+
+class ActingParser(ResponseParser):
+    """Each native call types its name; `!word` alone is an action; DONE claims."""
+
+    name = "acting"
+    error_response_type = "call"
+
+    def __init__(self, **results):
+        self.tools = [{"type": "function", "function": {"name": "type", "parameters": {}}}]
+        self._results = results
+        self.seen = None
+
+    def prepare(self, run):
+        self.seen = (run.session is not None, run.llm.model_name)
+
+    def build_prompt(self, instruction, terminal_state):
+        return instruction
+
+    def parse_response(self, response):
+        typed = [
+            Command(call["function"]["name"] + "\n", 0.5, call_id=call["id"]) for call in response.tool_calls or []
+        ]
+        words = response.content.split()
+        actions = [Act(self._results[word[1:]]) for word in words if word.startswith("!")]
+        return ParseResult(typed, actions=actions, is_task_complete="DONE" in words)
+
+    def completion_confirmation(self, terminal_output):
+        return "SURE?"
+
+    def recorded_calls(self, response, reply):
+        typed = {command.call_id: command.keystrokes for command in reply.commands}
+        return [
+            ToolCall(
+                tool_call_id=each["id"], function_name=each["function"]["name"], arguments={"keys": typed[each["id"]]}
+            )
+            for each in response.tool_calls
+        ]
+
+
+def calling(*names):
+    calls = [
+        {"id": f"model-{name}", "type": "function", "function": {"name": name, "arguments": "{}"}} for name in names
+    ]
+    return LLMResponse("", tool_calls=calls)
+
+
+async def test_calls_are_recorded_with_the_models_own_ids(trial):
+    t = trial([calling("a", "b"), calling("c"), "DONE", "DONE"], parser=ActingParser())
+    await t.run()
+    recorded = [[(each.tool_call_id, each.function_name) for each in step.tool_calls] for step in t.steps[1:4]]
+    assert recorded == [
+        [("model-a", "a"), ("model-b", "b")],
+        [("model-c", "c")],
+        [("call_2_task_complete", "mark_task_complete")],
+    ]
+    named = [step.observation.results[0].source_call_id for step in t.steps[1:]]
+    assert named == [None, "model-c", None, None]
+    assert [message["role"] for message in t.llm.requests[1][-2:]] == ["tool", "tool"]
+
+
+async def test_what_a_gate_changes_and_adds_is_recorded(trial):
+    class Polite(Gate):
+        name = "polite"
+
+        async def before_commands(self, run, reply):
+            reply.commands[0].keystrokes = "please\n"
+            return ParseResult([*reply.commands, Command("thanks\n", 0.5)])
+
+    t = trial([calling("a"), "DONE", "DONE"], parser=ActingParser(), gates=[Polite()])
+    await t.run()
+    assert [keys for keys, _ in t.session.sent] == ["please\n", "thanks\n"]
+    assert [(each.tool_call_id, each.arguments) for each in t.steps[1].tool_calls] == [
+        ("model-a", {"keys": "please\n"}),
+        ("call_0_2", {"keystrokes": "thanks\n", "duration": 0.5}),
+    ]
+
+
+async def test_raw_content_records_no_calls(trial):
+    t = trial([calling("a"), "DONE", "DONE"], parser=ActingParser(), settings={"trajectory": {"raw_content": True}})
+    await t.run()
+    assert t.steps[1].tool_calls is None
+    assert t.steps[1].observation.results[0].source_call_id is None
+
+
+async def test_a_parser_is_prepared_when_all_is_there(trial):
+    parser = ActingParser()
+    await trial(["DONE", "DONE"], parser=parser).run()
+    assert parser.seen == (True, "fake-model")
+
+
+async def test_results_of_actions_join_the_observation(trial):
+    results = {"text": "it is done", "fails": TerminusError("no such thing")}
+    t = trial(["!text !fails", "DONE", "DONE"], parser=ActingParser(**results), outputs=["$ ", "seen"])
+    await t.run()
+    assert t.prompts[1] == "New Terminal Output:\nseen\n\nit is done\n\nact: no such thing"
+    assert [(each.tool_call_id, each.function_name, each.arguments) for each in t.steps[1].tool_calls] == [
+        ("call_0_action_1", "act", {"x": 1}),
+        ("call_0_action_2", "act", {"x": 1}),
+    ]
+
+
+async def test_images_are_sent_once_more_kept_and_recorded_beside_the_text(trial):
+    shown = [ContentPart(type="text", text="here it is"), IMAGE]
+    t = trial(["!image", "!image", "DONE", "DONE"], parser=ActingParser(image=shown), outputs=["$ ", "seen"])
+    result = await t.run()
+    text, image = t.llm.requests[1][-1]["content"]
+    assert text["text"] == "New Terminal Output:\nseen\n\nhere it is"
+    assert image == IMAGE
+    first, second = [step.observation.results[0].content for step in t.steps[1:3]]
+    assert first[0].text == text["text"]
+    assert first[1].source == second[1].source
+    (path,) = [each for each in result.files if each.parent.name == "images"]
+    assert path.read_bytes() == b"pixels"
+
+
+async def test_an_image_that_cannot_be_kept_is_logged_and_still_sent(trial, caplog):
+    odd = ContentPart(type="image_url", image_url={"url": "data:image/tiff;base64,AAAA"})
+    t = trial(["!odd", "DONE", "DONE"], parser=ActingParser(odd=[odd]))
+    await t.run()
+    assert t.llm.requests[1][-1]["content"][-1] == odd
+    assert len(t.steps[1].observation.results[0].content) == 1
+    assert "Failed to keep an image" in caplog.text
+
+
+async def test_a_provider_that_refuses_the_images_is_asked_without(trial):
+    llm = FakeLLM(["!image", LLMError("bad image"), "DONE", "DONE"])
+    t = trial([], llm=llm, parser=ActingParser(image=[IMAGE]))
+    result = await t.run()
+    assert result.status == "completed"
+    assert t.prompts[2].endswith("\n\n[The images could not be sent: bad image]")
+    assert len(llm.requests) == 4
+
+
+async def test_a_provider_that_refuses_all_ends_the_run(trial):
+    llm = FakeLLM(["!image", LLMError("bad image"), LLMError("bad key")])
+    result = await trial([], llm=llm, parser=ActingParser(image=[IMAGE])).run()
+    assert (result.status, result.reason) == ("error", "bad key")
+
+
+class Shout:
+    """Redacts."""
+
+    name = "shout"
+
+    @hookimpl
+    def terminus_redact(self, text):
+        return text.replace("secret", "***")
+
+
+async def test_events_are_redacted_before_anybody_hears_of_them(trial):
+    t = trial(
+        ["$ echo secret\nA secret plan", "secret", "DONE", "DONE"], observers=[Shout()], outputs=["$ ", "a secret"]
+    )
+    await t.run("tell no secret")
+    assert "secret" not in str(t.recorder.values("step_recorded") + t.recorder.values("command_sent"))
+    assert "secret" not in str(t.recorder.values("response_received"))
+    assert t.session.sent[0] == ("echo secret\n", 0.5)
+    assert "secret" in t.prompts[1]  # what the model sees is the filters' business
+    run = t.recorder.values("run_started")[0]
+    assert run.redact({"a": ["secret", 1.5, IMAGE]}) == {"a": ["***", 1.5, IMAGE]}
