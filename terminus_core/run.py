@@ -95,7 +95,13 @@ class Run:
         session_id: unique id.
         logs_dir: the run's folder.
         settings: effective settings.
-        environment, parser, llm, completion, context, gates, observers: the parts of this run.
+        environment: where commands run.
+        parser: reads answers.
+        llm: asks the model.
+        completion: decides whether a claim counts.
+        context: makes room in the model's window.
+        gates: asked before anything is typed, in this order.
+        observers: told what happens, in this order.
         session: the terminal, ``None`` until it is open.
         hooks: calls events and filters.
         plugins: name and version of each loaded plugin.

@@ -50,15 +50,15 @@ def together(some, language):
     return Block(language, "\n".join(f"exec({block.text!r}, {{'__name__': '__main__'}})" for block in some))
 
 
-@pytest.mark.parametrize("page", OWN)
+@pytest.mark.parametrize("page", PAGES)
 def test_each_block_runs_or_says_why_not(page):
     text = (DOCS / page).read_text()
     assert len(PAGES[page]) == len(re.findall(r"^\s*```", text, re.MULTILINE)) / 2, "a block that cannot be read"
     for block in PAGES[page]:
         assert block.language in LANGUAGES, block
-        if block.word == "needs":
+        if page in OWN and block.word == "needs":
             assert block.what in NEEDS, block
-        if block.word == "runs":
+        if page in OWN and block.word == "runs":
             assert block.what in ELSEWHERE, block
 
 
