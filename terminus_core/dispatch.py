@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from terminus_core.trajectory import Step
 
 logger = logging.getLogger(__name__)
+tracer = logging.getLogger("terminus.hooks")
+"""Says each call of a hook and its time, at level INFO."""
 
 ROLES: dict[str, str] = {
     "environment": "terminus_register_environments",
@@ -61,12 +64,23 @@ class HookCall:
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
         """Call it with those of ``arguments`` that it takes."""
-        return self.function(*[arguments[name] for name in self.argnames])
+        return traced(self.hook, self.plugin, self.function, *[arguments[name] for name in self.argnames])
 
     @property
     def rank(self) -> int:
         """0 for ``tryfirst``, 2 for ``trylast``, else 1."""
         return 0 if self.tryfirst else 2 if self.trylast else 1
+
+
+def traced(hook: str, plugin: str, function: Callable[..., Any], *arguments: Any) -> Any:
+    """Call an implementation, and say how long it took if anybody wants to know."""
+    if not tracer.isEnabledFor(logging.INFO):
+        return function(*arguments)
+    started = time.perf_counter()
+    try:
+        return function(*arguments)
+    finally:
+        tracer.info("%s, %s: %.3f ms", hook, plugin, 1000 * (time.perf_counter() - started))
 
 
 class Dispatcher:

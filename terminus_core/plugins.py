@@ -20,7 +20,17 @@ from pydantic import BaseModel, ValidationError
 
 from terminus_core import hookspecs
 from terminus_core.config import AgentSettings, Settings, explain, nearest
-from terminus_core.dispatch import OBSERVABLE, ROLES, SPECS, Dispatcher, HookCall, blame, one_line, read_hookimpls
+from terminus_core.dispatch import (
+    OBSERVABLE,
+    ROLES,
+    SPECS,
+    Dispatcher,
+    HookCall,
+    blame,
+    one_line,
+    read_hookimpls,
+    traced,
+)
 from terminus_core.errors import ConfigError, PluginError
 
 logger = logging.getLogger(__name__)
@@ -142,7 +152,7 @@ class PluginManager:
         caller = getattr(self._pm.hook, hook)
         (impl,) = [each for each in caller.get_hookimpls() if each.plugin_name == info.name]
         try:
-            classes = impl.function()
+            classes = traced(hook, str(info), impl.function)
         except Exception as error:
             blame(error, str(info), hook)
             raise

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import click
@@ -55,7 +56,10 @@ _AGENT = (
     click.option("--max-time", type=float, metavar="SEC", help="End after this many seconds."),
     click.option("--logs-dir", metavar="DIR", help="Folder of the run, instead of terminus-runs/<time>-<id>."),
 )
-_RUN = (click.option("-q", "--quiet", is_flag=True, help="Print the summary only."),)
+_RUN = (
+    click.option("-q", "--quiet", is_flag=True, help="Print the summary only."),
+    click.option("--trace-plugins", is_flag=True, help="Show each call of a plugin's hook, and its time, on stderr."),
+)
 
 
 def _with(*options: Callable[[Command], Command]) -> Callable[[Command], Command]:
@@ -131,6 +135,21 @@ def hooks(**options: Any) -> None:
     from terminus_core.cli.listing import list_hooks  # noqa: PLC0415 - heavy
 
     list_hooks(options)
+
+
+@terminus.command("new-plugin")
+@click.argument("name")
+@click.option("--role", metavar="ROLE", required=True, help="What the part is: parser, gate, observer …")
+@click.option("--dir", "folder", metavar="DIR", default=".", help="Where its folder is made, instead of here.")
+def new_plugin(name: str, role: str, folder: str) -> None:
+    """Write a plugin that works: a distribution with one part and its tests.
+
+    NAME is the distribution's, such as terminus-shout. ROLE is one of environment, session, parser, llm, completion,
+    context, gate, observer.
+    """
+    from terminus_core.cli import new_plugin as writing  # noqa: PLC0415 - heavy
+
+    writing.new_plugin(name, role, Path(folder))
 
 
 @terminus.command()

@@ -6,10 +6,21 @@ import logging
 import sys
 
 from terminus_core.cli.printing import literal
+from terminus_core.dispatch import tracer
 
 
-def configure_logging(*, verbose: bool) -> None:
-    """Show warnings and errors; with ``verbose`` also details of this project's own packages, and tracebacks."""
+def configure_logging(*, verbose: bool, trace: bool = False) -> None:
+    """Show warnings and errors.
+
+    Args:
+        verbose: show details of this project's own packages too, and tracebacks.
+        trace: show each call of a hook.
+    """
+    every = logging.StreamHandler(sys.stderr)
+    every.setFormatter(_OneLine(verbose=verbose))
+    tracer.handlers = [every]
+    tracer.setLevel(logging.INFO if trace else logging.WARNING)
+    tracer.propagate = False
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(_OneLine(verbose=verbose))
     if verbose:

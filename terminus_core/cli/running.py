@@ -45,7 +45,7 @@ def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSetting
     Raises:
         TerminusError: there was no run to speak of: wrong settings, a missing part.
     """
-    configure_logging(verbose=options["verbose"])
+    configure_logging(verbose=options["verbose"], trace=options["trace_plugins"])
     lines = Lines(sys.stderr if options["as_json"] else sys.stdout)
     view = LiveView(None if options["quiet"] else lines)
     started = time.monotonic()

@@ -95,6 +95,7 @@ class ContextStrategyTests(ConformanceSuite):
     known_capabilities: ClassVar[dict[str, str]] = {
         **ConformanceSuite.known_capabilities,
         "makes_room": "a run can go on for ever in a window of `window` tokens",
+        "native_tools": "it can do so where answers are native tool calls",
     }
     window: ClassVar[int] = 10_000
     """Tokens of the model's window in the tests of ``makes_room``, where an observation is about 500."""
@@ -133,13 +134,21 @@ class ContextStrategyTests(ConformanceSuite):
         assert llm.refused < 20
 
     @needs("makes_room")
-    @pytest.mark.parametrize("native", [False, True], ids=["text", "native tools"])
     @pytest.mark.parametrize("tells_usage", [True, False], ids=["usage", "no usage"])
     async def test_a_run_that_is_longer_than_the_window(
-        self, strategy: ContextStrategy, tmp_path: Path, tells_usage: bool, native: bool
+        self, strategy: ContextStrategy, tmp_path: Path, tells_usage: bool
     ) -> None:
         """Every turn is answered; the model knows its task and sees what its last commands did."""
-        llm = StrictProvider(self.window, tells_usage=tells_usage, native=native)
+        await self._run_on(strategy, tmp_path, StrictProvider(self.window, tells_usage=tells_usage))
+
+    @needs("makes_room", "native_tools")
+    async def test_a_run_with_tool_calls_that_is_longer_than_the_window(
+        self, strategy: ContextStrategy, tmp_path: Path
+    ) -> None:
+        """No call is parted from its answer."""
+        await self._run_on(strategy, tmp_path, StrictProvider(self.window, native=True))
+
+    async def _run_on(self, strategy: ContextStrategy, tmp_path: Path, llm: StrictProvider) -> None:
         turns = 4 * self.window // 500
         trial = long_run(llm, strategy, tmp_path, turns=turns)
         result = await trial.run()

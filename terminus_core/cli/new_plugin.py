@@ -1,0 +1,69 @@
+"""``terminus new-plugin``: a distribution with one part, its tests, and nothing to fill in before they pass."""
+
+from __future__ import annotations
+
+import keyword
+import re
+import sys
+from importlib.resources import files
+from pathlib import Path
+
+from terminus_core.cli.printing import Lines, literal
+from terminus_core.config import nearest
+from terminus_core.dispatch import ROLES
+from terminus_core.errors import ConfigError
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+def new_plugin(name: str, role: str, folder: Path) -> None:
+    """Write the distribution ``name`` into ``folder / name``, and say how to go on.
+
+    Args:
+        name: of the distribution: words in small letters, with hyphens between them.
+        role: what the part is.
+        folder: where the new folder is made.
+
+    Raises:
+        ConfigError: the name or the role is none, or the folder cannot be made.
+    """
+    module = name.replace("-", "_")
+    part = module.removeprefix("terminus_")
+    taken = keyword.iskeyword(module) or module in sys.stdlib_module_names
+    if taken or not _NAME.fullmatch(name) or not part.isidentifier():
+        raise ConfigError(f"{name!r} is no name for a distribution; terminus-shout would be one")
+    if role not in ROLES:
+        raise ConfigError(f"unknown role {role!r}; {nearest(role, ROLES)}")
+    target = folder / name
+    made = {
+        "pyproject.toml": "pyproject.toml",
+        "README.md": "README.md",
+        f"{module}.py": f"{role}.py",
+        "tests/conftest.py": "conftest.py",
+        f"tests/test_{part}.py": f"{role}_tests.py",
+    }
+    words = {
+        "MyPart": "".join(word.capitalize() for word in part.split("_")),
+        "my_part": part,
+        "my_module": module,
+        "my_role": role,
+        "my-distribution": name,
+    }
+    try:
+        target.mkdir(parents=True)
+        (target / "tests").mkdir()
+        for file, skeleton in made.items():
+            (target / file).write_text(_filled(skeleton, words), encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(f"cannot make {target}: {error.strerror or error}") from None
+    lines = Lines(sys.stdout)
+    for file in made:
+        lines.write(literal(f"{target / file}"))
+    lines.write(literal(f"Next: cd {target} && pip install -e '.[test]' && pytest"))
+
+
+def _filled(skeleton: str, words: dict[str, str]) -> str:
+    text = (files("terminus_core.cli") / "skeletons" / f"{skeleton}.txt").read_text(encoding="utf-8")
+    for word, meaning in words.items():
+        text = text.replace(word, meaning)
+    return text
