@@ -19,7 +19,7 @@ def test_a_subclass_of_a_subclass_cannot_take_one_away_either():
 
 
 def test_unknown_capabilities_are_refused():
-    with pytest.raises(TypeError, match="flight.*known are: permissions, streams, trio, users"):
+    with pytest.raises(TypeError, match=r"flight.*known are: permissions, streams, trio, users"):
         type("TestGhost", (EnvironmentTests,), {"capabilities": frozenset({"flight"})})
 
 
