@@ -5,15 +5,17 @@ from __future__ import annotations
 import logging
 import platform
 import secrets
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
-from terminus_core import EnvironmentFailedError, SessionBackend, TerminusError
-from terminus_plugins.tmux.channel import ControlChannel
+from terminus_core import EnvironmentFailedError, SessionBackend, StreamsUnsupportedError, TerminusError
+from terminus_plugins.tmux.channel import Channel, ControlChannel
 from terminus_plugins.tmux.config import TmuxConfig
+from terminus_plugins.tmux.exec_channel import ExecChannel
 from terminus_plugins.tmux.session import TmuxSession
 from terminus_plugins.tmux.shell import MISSING, Place, find, pane_argv, session_name, sweep
 
@@ -50,39 +52,76 @@ class TmuxBackend(SessionBackend):
         else:
             name = session_name(options.session_id)
             folder = f"{base}/{name}-{secrets.token_hex(4)}"
-        place = Place(tmux, folder, name)
-        session = TmuxSession(place, self.config)
+        session = TmuxSession(Place(tmux, folder, name), self.config)
         note = _note(options.logs_dir, folder)
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
         failure: BaseException | None = None
         try:
             if await anyio.Path(options.logs_dir).is_dir():
                 await note.touch()
-            command = place.attach() if options.resume_token else self._start(session, options)
-            async with (
-                environment.open_process(command, cwd=options.cwd, env=options.env, user=options.user) as stream,
-                anyio.create_task_group() as group,
-            ):
-                channel = ControlChannel(
-                    stream,
-                    answer_timeout=self.config.answer_timeout_sec,
-                    on_output=session.on_output,
-                    on_end=session.on_end,
-                )
-                channel.start(group)
+            async with self._channel(environment, options, session) as channel:
                 try:
                     await session.begin(channel, resumed=bool(options.resume_token))
                     yield session
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     failure = error
-                with anyio.CancelScope(shield=True):
-                    await _close(channel, stream)
         finally:
             with anyio.CancelScope(shield=True):
-                await self._try(environment, options, place.remove(session.server))
+                await self._try(environment, options, session.place.remove(session.server))
                 await note.unlink(missing_ok=True)
         if failure is not None:
             raise failure
+
+    @asynccontextmanager
+    async def _channel(
+        self, environment: Environment, options: SessionOptions, session: TmuxSession
+    ) -> AsyncIterator[Channel]:
+        """The way to the server: a stream where the environment has them, else one exec for each round."""
+        where: dict[str, Any] = {"cwd": options.cwd, "env": options.env, "user": options.user}
+        async with AsyncExitStack() as stack:
+            try:
+                stream = await stack.enter_async_context(
+                    environment.open_process(self._command(session, options), **where)
+                )
+            except StreamsUnsupportedError:
+                session.place = replace(session.place, by_exec=True)
+                yield await self._by_exec(environment, options, session)
+                return
+            group = await stack.enter_async_context(anyio.create_task_group())
+            channel = ControlChannel(
+                stream,
+                answer_timeout=self.config.answer_timeout_sec,
+                on_output=session.on_output,
+                on_end=session.on_end,
+            )
+            channel.start(group)
+            yield channel
+            with anyio.CancelScope(shield=True):
+                await _close(channel, stream)
+
+    async def _by_exec(self, environment: Environment, options: SessionOptions, session: TmuxSession) -> Channel:
+        if not options.resume_token:
+            result = await environment.exec(
+                self._command(session, options),
+                cwd=options.cwd,
+                env=options.env,
+                user=options.user,
+                timeout_sec=SETUP_SEC,
+            )
+            if result.return_code != 0:
+                told = result.stderr.strip() or result.stdout.strip() or f"status {result.return_code}"
+                raise EnvironmentFailedError(f"tmux does not start: {told}")
+        return ExecChannel(
+            environment,
+            session.place,
+            user=options.user,
+            answer_timeout=self.config.answer_timeout_sec,
+            on_marks=session.on_marks,
+            on_end=session.on_end,
+        )
+
+    def _command(self, session: TmuxSession, options: SessionOptions) -> str:
+        return session.place.attach() if options.resume_token else self._start(session, options)
 
     def _start(self, session: TmuxSession, options: SessionOptions) -> str:
         return session.place.start(

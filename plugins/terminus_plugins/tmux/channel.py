@@ -9,7 +9,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Literal, Protocol
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import anyio
 
@@ -88,14 +89,48 @@ class Request:
             self._event.set()
 
 
+@dataclass(slots=True, frozen=True)
+class Goal:
+    """What a wait is for: the end of what was typed, as the prompts of the shell tell it.
+
+    Attributes:
+        shell: process id of the shell whose prompts count; ``""``: any.
+        prompts: this many are enough at once; 0: a prompt, and quiet.
+        jobs: whether a background job keeps a wait from ending.
+    """
+
+    shell: str
+    prompts: int
+    jobs: bool
+
+
+@dataclass(slots=True, frozen=True)
+class Foresight:
+    """The look that will most likely be asked for next.
+
+    Attributes:
+        commands: its command list, given the number of rows above the screen.
+        anchor: size of the history at the last look.
+        least: rows to take at least.
+        most: rows to take at most.
+    """
+
+    commands: Callable[[object], tuple[str, ...]]
+    anchor: int
+    least: int
+    most: int
+
+
 class Channel(Protocol):
     """Carries command lists to one tmux server.
 
     Attributes:
+        streams: what programs write is told as it comes.
         answer_timeout: seconds until a missing answer is a :class:`TimeoutError`.
         ended: ``None`` while it works; ``exit``: tmux said that it is over; ``lost``: the way to it broke.
     """
 
+    streams: ClassVar[bool] = True
     answer_timeout: float
     ended: Literal["exit", "lost"] | None
 
@@ -114,6 +149,27 @@ class Channel(Protocol):
             TimeoutError, TmuxRefusedError, SessionClosedError, EnvironmentFailedError: see :meth:`Request.wait`.
         """
         return await self.post(*commands).wait(self.answer_timeout)
+
+    async def sleep(self, seconds: float, changed: anyio.Event, goal: Goal | None) -> None:  # noqa: ARG002 - for others
+        """Sleep until ``changed``, or for ``seconds``; ``goal`` is what whoever sleeps is waiting for.
+
+        Raises:
+            TimeoutError, EnvironmentFailedError: as of :meth:`Request.wait`, where sleeping takes asking.
+        """
+        with anyio.move_on_after(seconds):
+            await changed.wait()
+
+    def defer(self, seconds: float, goal: Goal | None) -> bool:  # noqa: ARG002 - for others
+        """Let the wait be part of what is sent, before anything that is posted later; ``False``: it has to be slept."""
+        return False
+
+    def foresee(self, look: Foresight) -> None:  # noqa: ARG002 - for others
+        """Say which look will most likely be asked for after the next sleep."""
+        return
+
+    def foreseen(self) -> list[Reply] | None:
+        """The answers to that look, if it has been taken already and nothing was posted since."""
+        return None
 
 
 class ControlChannel(Channel):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from anyio import to_thread
 
 from terminus_core import SessionClosedError
-from terminus_plugins.tmux.channel import Channel, Request, TmuxRefusedError
+from terminus_plugins.tmux.channel import Channel, Foresight, Request, TmuxRefusedError
 from terminus_plugins.tmux.protocol import Reply, quote
 from terminus_plugins.tmux.rows import STATE, Look, State
-from terminus_plugins.tmux.scroll import ScrollCounter
+from terminus_plugins.tmux.scroll import ScrollCounter, UnseenScroll
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -36,9 +36,16 @@ class Pane:
         self.channel: Channel
         self.id = "%0"
         self.scroll = ScrollCounter(config.history_limit, config.pane_width, config.pane_height)
-        self._max_rows = config.max_rows
+        self._config = config
         self._usual = 8  # rows that a look takes above the screen
         self._sizing: Request | None = None
+
+    def use(self, channel: Channel) -> None:
+        """Speak to tmux by ``channel``."""
+        self.channel = channel
+        if not channel.streams:
+            config = self._config
+            self.scroll = UnseenScroll(config.history_limit, config.pane_width, config.pane_height)
 
     @contextmanager
     def speaking(self) -> Iterator[None]:
@@ -86,44 +93,89 @@ class Pane:
 
         What is further up than that is taken only from ``wanted`` to ``last``, to check by.
         """
-        look = await self._look_from(self._usual)
+        replies = self.channel.foreseen()
+        if replies:
+            note = _Note(self.scroll)
+            note(replies)
+            look = await self._made(note, replies)
+        else:
+            look = await self._look_from(self._usual)
         if wanted is None or look.state.alternate:
             return look
         height = growth = look.state.height
         self._usual = min(2 * max(look.top - wanted, 4), 2 * height)  # most episodes are like the one before
         while look.first > max(wanted, look.trimmed):
             previous, back = look.top, look.top - wanted + growth
-            if back <= self._max_rows:
+            if back <= self._config.max_rows:
                 look = await self._look_from(back)
             else:
-                look = await self._look_from(self._max_rows, (back, look.top - last))
+                look = await self._look_from(self._config.max_rows, (back, look.top - last))
                 if look.check_first <= max(wanted, look.trimmed):
                     break
             growth = 2 * (look.top - previous) + height  # it runs on while it is looked at
         return look
 
+    def foresee(self, wanted: int | None) -> None:
+        """Say which look will most likely be next, when everything up to row ``wanted`` has been given."""
+        if isinstance(self.scroll, UnseenScroll) and self.scroll.is_long:
+            self._clear_history(self.scroll)
+        anchor = self.scroll.trimmed if wanted is None else wanted
+        above = anchor - self.scroll.trimmed
+        self.channel.foresee(Foresight(self._look_list, above, self._usual, self._config.max_rows))
+
+    def _clear_history(self, scroll: UnseenScroll) -> None:
+        """Clear the history, if nothing has been added to it by then."""
+        size = scroll.history
+
+        def cleared(replies: Sequence[Reply]) -> None:
+            if replies[0].lines == [b"%d" % size]:
+                scroll.cleared(size)
+
+        self.channel.post(
+            f"display-message -p -t {self.id} '#{{history_size}}'",
+            f"if-shell -F -t {self.id} '#{{==:#{{history_size}},{size}}}' 'clear-history -t {self.id}'",
+            then=cleared,
+        )
+
+    def _look_list(self, back: object) -> tuple[str, ...]:
+        """The command list of a look; the capture comes first: it refuses if the pane is gone."""
+        return (f"capture-pane -p -t {self.id} -S -{back}", f"display-message -p -t {self.id} {quote(STATE)}")
+
     async def _look_from(self, back: int, check: tuple[int, int] | None = None) -> Look:
         """Take the screen and ``back`` rows above it; ``check``: bounds of more, in rows above the screen."""
-        told: list[tuple[State, int]] = []
-
-        def note(replies: Sequence[Reply]) -> None:  # in the order of the stream: the count must not run ahead
-            state = State.parse(replies[-1].lines[0])
-            self.scroll.observe(state.history)
-            told.append((state, self.scroll.trimmed))
-
-        commands = [f"capture-pane -p -t {self.id} -S -{back}"]  # first: it refuses if the pane is gone
+        note = _Note(self.scroll)
+        commands = self._look_list(back)
         if check is not None:
-            commands.append(f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}")
-        commands.append(f"display-message -p -t {self.id} {quote(STATE)}")
+            commands = (f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}", *commands)
         with self.speaking():
             replies = await self.channel.post(*commands, then=note).wait(self.channel.answer_timeout)
-        state, trimmed = told[0]
-        top = trimmed + state.history
-        look = Look(state, trimmed, max(trimmed, top - back), await _decode_rows(replies[0].lines))
+        look = await self._made(note, replies)
         if check is not None:
-            look.check_first = max(trimmed, top - check[0])
-            look.check = await _decode_rows(replies[1].lines)
+            look.check_first = max(look.trimmed, look.top - check[0])
+            look.check = await _decode_rows(replies[0].lines)
         return look
+
+    async def _made(self, note: _Note, replies: Sequence[Reply]) -> Look:
+        rows = await _decode_rows(replies[-2].lines)
+        top = note.trimmed + note.state.history
+        look = Look(note.state, note.trimmed, top + note.state.height - len(rows), rows)
+        if isinstance(self.scroll, UnseenScroll):
+            look.unseen, look.unsure = True, self.scroll.is_unsure
+        return look
+
+
+class _Note:
+    """Takes the state of a look, in the order of the stream: the count of rows must not run ahead."""
+
+    def __init__(self, scroll: ScrollCounter) -> None:
+        self._scroll = scroll
+        self.state: State
+        self.trimmed: int
+
+    def __call__(self, replies: Sequence[Reply]) -> None:
+        self.state = State.parse(replies[-1].lines[0])
+        self._scroll.observe(self.state.history)
+        self.trimmed = self._scroll.trimmed
 
 
 async def _decode(data: bytes) -> str:

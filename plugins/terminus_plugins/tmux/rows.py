@@ -42,7 +42,8 @@ class Look:
     """One atomic look: the state and the rows from ``first`` (row number) to the bottom of the screen.
 
     ``trimmed`` rows have been dropped at the top of the history so far. ``check`` are the rows from the number in
-    ``check_first`` on, taken apart where ``rows`` begin later.
+    ``check_first`` on, taken apart where ``rows`` begin later. ``unseen``: nobody read the output, so the history may
+    have been wiped; ``unsure``: ``trimmed`` may be too low.
     """
 
     state: State
@@ -51,6 +52,8 @@ class Look:
     rows: Sequence[str]
     check_first: int = 0
     check: Sequence[str] = ()
+    unseen: bool = False
+    unsure: bool = False
 
     @property
     def top(self) -> int:
@@ -132,6 +135,10 @@ class RowReader:
             first = self.wanted + next(i for i in range(above) if known[i] != self._seen[i])
             if first >= look.top or bottom <= self.last:
                 return None  # redrawn, and all of it is on the screen
+            if look.unsure or (look.unseen and first == self.wanted):
+                return None  # other rows have come in their place
+        elif look.unsure and 2 * len(set(known)) < len(known):
+            return None  # rows like these may stand anywhere
         elif self._last_given and known[above] == self._seen[above]:
             first += 1
         left_out = max(0, look.first - first)

@@ -49,3 +49,42 @@ class ScrollCounter:
             self.trimmed += max(fewest, most) * self._step
         self._history = history
         self._feeds = self._wraps = 0
+
+
+class UnseenScroll(ScrollCounter):
+    """The same where nobody reads the output: what little the size tells by itself.
+
+    The history is cleared while it is half empty, so that tmux has nothing to cut.
+    """
+
+    def __init__(self, limit: int, width: int, height: int) -> None:
+        super().__init__(limit, width, height)
+        self._rows = 0
+
+    @property
+    def history(self) -> int:
+        """The size that was taken last."""
+        return self._history
+
+    @property
+    def is_long(self) -> bool:
+        """Whether the history should be cleared."""
+        return self._history > self._limit // 2
+
+    @property
+    def is_unsure(self) -> bool:
+        """Whether tmux may have cut the history, as it does at its limit."""
+        return self._history >= self._limit - self._step
+
+    def observe(self, history: int) -> None:
+        """Take the size of the history. If it is smaller than it was, it has been wiped."""
+        if history + self.height < self._rows:
+            self.doubts += 1
+        self._history = history
+        self._rows = history + self.height
+
+    def cleared(self, history: int) -> None:
+        """The history, of this size, has been cleared."""
+        self.trimmed += history
+        self._history = 0
+        self._rows = self.height

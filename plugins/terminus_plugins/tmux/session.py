@@ -51,7 +51,9 @@ class TmuxSession(Session):
 
     async def begin(self, channel: Channel, *, resumed: bool = False) -> None:
         """Use ``channel``; wait until the shell reads, or, resumed, find out how things are."""
-        self._pane.channel = channel
+        self._pane.use(channel)
+        if not channel.streams:
+            self.capabilities = self.capabilities - {"stream"}
         try:
             reply = (await self._pane.ask(f"display-message -p -t ={self.place.name}: {quote(KEPT)}"))[0]
         except TimeoutError as error:
@@ -79,6 +81,14 @@ class TmuxSession(Session):
             self._listeners.tell("output", data)
             if self._watch.prompt.feed(data):
                 self._watch.on_change()
+
+    def on_marks(self, marks: bytes, ended: str, ago: float) -> None:
+        """Take what a channel without a stream has found: marks, an exit status, and how long ago anything changed."""
+        self._watch.wrote(ago)
+        if ended:
+            marks += f"\x1b]133;X;{self.token};{ended}\a".encode()
+        self._watch.prompt.feed(marks)
+        self._watch.on_change()
 
     def on_end(self) -> None:
         """The channel has ended."""
@@ -123,16 +133,17 @@ class TmuxSession(Session):
             if not ended:
                 raise TimeoutError(f"the command has not ended within {max_timeout_sec:g} seconds")
         elif min_timeout_sec > 0:
-            early = None
+            goal = None
             if keystrokes and self._config.wait == "prompt":
-                early = self._watch.end_of(keys, was_idle=was_idle, jobs=True)
-            await self._watch.wait(min_timeout_sec, early)
+                goal = self._watch.end_of(keys, was_idle=was_idle, jobs=True)
+            await self._watch.wait(min_timeout_sec, goal)
             await self._settle_posted()
 
     async def get_incremental_output(self) -> TerminalText:
         """See :class:`terminus_core.Session`."""
         look = await self._pane.look(self._rows.wanted, self._rows.last)
         text = self._rows.read(look, (self._watch.prompt.cleared, self._pane.scroll.doubts))
+        self._pane.foresee(self._rows.wanted)
         self._screen = look.screen
         if text.kind == "none" and await self._watch.is_over():
             raise self._closed()
@@ -238,9 +249,12 @@ class TmuxSession(Session):
         """Wait until earlier keys have been taken."""
         if self._posted is None:
             return
-        with self._pane.speaking():
-            await self._posted.wait(self._pane.channel.answer_timeout)
-        self._posted = None
+        try:
+            with self._pane.speaking():
+                await self._posted.wait(self._pane.channel.answer_timeout)
+        finally:
+            if self._posted.finished:
+                self._posted = None
 
     def _closed(self) -> Exception:
         """Why nothing can be done any more."""

@@ -7,7 +7,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from terminus_plugins.tmux.prompt import PROMPT_COMMAND, PS0
+from terminus_plugins.tmux import path_marks, prompt
 from terminus_plugins.tmux.protocol import quote
 
 if TYPE_CHECKING:
@@ -79,11 +79,13 @@ class Place:
         tmux: path of tmux.
         folder: private folder, holds the socket.
         name: of the session.
+        by_exec: nobody reads what programs write: the shell's marks are kept by tmux.
     """
 
     tmux: str
     folder: str
     name: str
+    by_exec: bool = False
 
     @property
     def client(self) -> str:
@@ -100,17 +102,20 @@ class Place:
         return f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t ={self.name}"
 
     def start(self, argv: Sequence[str], owner: str, *, width: int, height: int, history_limit: int) -> str:
-        """Command line of a control-mode client that makes folder, server and session.
+        """Command line that makes folder, server and session, and becomes a control-mode client, unless by exec.
 
         history-limit counts only for windows made after it; window-size before the first window crashes tmux 3.3a.
         """
+        # Where nobody reads what programs write, ``clear`` must not wipe the history unseen: this terminal cannot.
+        terminal = ("set-option -g default-terminal screen-256color",) if self.by_exec else ()
         lists = (
             "start-server",
+            *terminal,
             f"set-option -g history-limit {history_limit}",
             "set-option -g status off",
             "set-option -gw automatic-rename off",
             "set-option -s set-clipboard off",
-            f"new-session -x {width} -y {height} -s {self.name} {shlex.join(argv)}",
+            f"new-session {'-d ' if self.by_exec else ''}-x {width} -y {height} -s {self.name} {shlex.join(argv)}",
             "set-option -g window-size manual",
             f"resize-window -t ={self.name}: -x {width} -y {height}",
         )
@@ -118,7 +123,7 @@ class Place:
         commands = " \\; ".join(lists)
         return (
             f"(umask 077; mkdir {folder} && echo $(date +%s) {shlex.quote(owner)} >{folder}/owner) || exit; "
-            f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null -C {commands}"
+            f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null {'' if self.by_exec else '-C '}{commands}"
         )
 
     def remove(self, server: str) -> str:
@@ -133,9 +138,10 @@ def pane_argv(place: Place, shell: str, token: str) -> list[str]:
 
     Several arguments are run by tmux as they are; one would go through the user's own shell.
     """
+    marks = path_marks if place.by_exec else prompt
     script = _KEEPER.format(
-        prompt_command=shlex.quote(PROMPT_COMMAND),
-        ps0=shlex.quote(PS0),
+        prompt_command=shlex.quote(marks.PROMPT_COMMAND),
+        ps0=shlex.quote(marks.PS0),
         shell=shlex.quote(shell or DEFAULT_SHELL),
         tmux=shlex.quote(place.tmux),
         token=token,
@@ -144,9 +150,10 @@ def pane_argv(place: Place, shell: str, token: str) -> list[str]:
 
 
 def sweep(tmux: str, folders: Sequence[str]) -> str:
-    """End the servers in ``folders`` to which nobody is connected, and take the folders away."""
+    """End the servers in ``folders`` to which nobody is connected or has just spoken, and take the folders away."""
     lines = [
-        f'[ -n "$({client} list-clients 2>/dev/null)" ] || {{ {client} kill-server 2>/dev/null; rm -rf {folder}; }}'
+        f'[ -n "$({client} list-clients 2>/dev/null; find {folder}/used -mmin -60 2>/dev/null)" ] || '
+        f"{{ {client} kill-server 2>/dev/null; rm -rf {folder}; }}"
         for folder in map(shlex.quote, folders)
         for client in [f"{shlex.quote(tmux)} -S {folder}/socket"]
     ]

@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING
 import anyio
 
 from terminus_core import EnvironmentFailedError, SessionClosedError
+from terminus_plugins.tmux.channel import Goal
 from terminus_plugins.tmux.prompt import PromptState
 from terminus_plugins.tmux.shell import KEEPERS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from terminus_plugins.tmux.config import TmuxConfig
     from terminus_plugins.tmux.keys import Keys
     from terminus_plugins.tmux.pane import Pane
@@ -57,9 +56,9 @@ class ShellWatch:
         self._spoke = False
         self._last_output = time.monotonic()
 
-    def wrote(self) -> None:
-        """Something was written to the pane."""
-        self._last_output = time.monotonic()
+    def wrote(self, ago: float = 0.0) -> None:
+        """Something was written to the pane, ``ago`` seconds before now."""
+        self._last_output = time.monotonic() - ago
         if not self._spoke:
             self._spoke = True
             self.on_change()
@@ -88,17 +87,17 @@ class ShellWatch:
 
     # -- waits ---------------------------------------------------------------------------------------------------------
 
-    async def wait(self, seconds: float, early: Callable[[], float] | None = None) -> bool:
-        """Wait at most ``seconds``; ``True`` if ``early`` (see :meth:`end_of`) or the session's end came before."""
+    async def wait(self, seconds: float, goal: Goal | None = None) -> bool:
+        """Wait at most ``seconds``; ``True`` if the goal (see :meth:`end_of`) or the session's end came before."""
         deadline = time.monotonic() + seconds
         while not await self.is_over():
-            pause = early() if early else math.inf
+            pause = self._pause(goal) if goal else math.inf
             if pause <= 0:
                 return True
             left = deadline - time.monotonic()
             if left <= 0:
                 return False
-            await self._sleep(min(left, pause))
+            await self._sleep(min(left, pause), goal)
         return True
 
     async def wait_for_end(self, keys: Keys, seconds: float, *, was_idle: bool) -> bool:
@@ -110,27 +109,27 @@ class ShellWatch:
             quiet = now - max(started, self._last_output)
             if quiet >= 2 * SETTLE_SEC and await self._pane.tell("#{pane_current_command}") == self.home:
                 return True
-            await anyio.sleep(POLL_SEC)
+            await self._sleep(POLL_SEC)
         return await self.is_over()
 
-    def end_of(self, keys: Keys, *, was_idle: bool, jobs: bool) -> Callable[[], float]:
-        """A function that says how long to wait until the end of what was typed may be sure: 0, it has ended.
+    def end_of(self, keys: Keys, *, was_idle: bool, jobs: bool) -> Goal:
+        """The end of what was typed, as a goal of a wait.
 
         Args:
             keys: what was typed.
             was_idle: whether the shell was at its prompt then.
             jobs: whether a background job keeps a wait from ending.
         """
+        return Goal((self.prompt.shell or b"").decode(), keys.enters if was_idle and keys.plain else 0, jobs)
 
-        def pause() -> float:
-            prompt = self.prompt
-            if not prompt.idle or (jobs and prompt.jobs):
-                return math.inf
-            if was_idle and keys.plain and 0 < keys.enters <= prompt.prompts:
-                return 0.0
-            return self._last_output + SETTLE_SEC - time.monotonic()
-
-        return pause
+    def _pause(self, goal: Goal) -> float:
+        """How long to wait until the goal may be reached: 0, it is."""
+        prompt = self.prompt
+        if not prompt.idle or (goal.jobs and prompt.jobs):
+            return math.inf
+        if 0 < goal.prompts <= prompt.prompts:
+            return 0.0
+        return self._last_output + SETTLE_SEC - time.monotonic()
 
     async def wait_until_ready(self) -> None:
         """Wait until the shell reads.
@@ -150,7 +149,7 @@ class ShellWatch:
             if pause <= 0:
                 self.home = await self._pane.tell("#{pane_current_command}")
                 return
-            await self._sleep(min(pause, left))
+            await self._sleep(min(pause, left), Goal("", 1, jobs=False))
         raise EnvironmentFailedError(
             f"the shell showed no prompt within {limit:g} seconds: look at its start-up files, "
             "or raise start_timeout_sec in [session.tmux]"
@@ -169,8 +168,6 @@ class ShellWatch:
             return enough - quiet
         return POLL_SEC if await self._pane.tell("#{cursor_x}") == "0" else 0.0
 
-    async def _sleep(self, seconds: float) -> None:
+    async def _sleep(self, seconds: float, goal: Goal | None = None) -> None:
         """Sleep until something changes, or for ``seconds``."""
-        changed = self._changed
-        with anyio.move_on_after(seconds):
-            await changed.wait()
+        await self._pane.channel.sleep(seconds, self._changed, goal)
