@@ -89,7 +89,7 @@ class Agent:
         self._busy = True
         try:
             run = self._run = self._parts.new_run(texts.clean(instruction))
-            with RunFile(run.logs_dir, run.session_id) as record:
+            with RunFile(run.logs_dir, run.session_id, run.redact(run.instruction)) as record:
                 fault = await self._in_session(run)
                 result = run.result or run.finish(fault)
                 record.finish(result.status, result.reason, result.n_episodes)

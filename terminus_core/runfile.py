@@ -21,15 +21,17 @@ class RunFile:
     Args:
         logs_dir: the run's folder; made with mode 0700 if it is not there.
         session_id: the run's id.
+        instruction: the task, as it may stand in a file.
 
     Raises:
         ConfigError: the folder holds a run already, or cannot be made or written.
     """
 
-    def __init__(self, logs_dir: Path, session_id: str) -> None:
+    def __init__(self, logs_dir: Path, session_id: str, instruction: str) -> None:
         self._path = logs_dir / RUN_FILE
         self._data: dict[str, Any] = {
             "session_id": session_id,
+            "instruction": instruction,
             "pid": os.getpid(),
             "started_at": datetime.now(UTC).isoformat(),
             "status": "running",

@@ -230,7 +230,7 @@ async def test_the_folder_is_private_and_tells_how_the_run_ended(trial, tmp_path
     await trial(["DONE", "DONE"], logs_dir=folder).run()
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
     record = json.loads((folder / "run.json").read_text())
-    assert (record["status"], record["n_episodes"]) == ("completed", 2)
+    assert (record["status"], record["n_episodes"], record["instruction"]) == ("completed", 2, "the task")
 
 
 @pytest.mark.parametrize("name", ["run.json", "trajectory.json"])
