@@ -61,11 +61,15 @@ def _piece(name: str, *words: str) -> str:
 
 
 def _expanded(entry: Any, docs: Path) -> Any:
-    if isinstance(entry, list):
-        return [page for each in entry if (page := _expanded(each, docs))]
+    if isinstance(entry, str):
+        return _pages(docs, entry) if entry.endswith("/") else entry
     if isinstance(entry, dict):
-        return {title: pages for title, each in entry.items() if (pages := _expanded(each, docs))}
-    return _pages(docs, entry) if entry.endswith("/") else entry
+        return {title: found for title, each in entry.items() if (found := _expanded(each, docs))}
+    pages: list[Any] = []
+    for each in entry:
+        inner = _expanded(each, docs)
+        pages += inner if isinstance(inner, list) else [inner] if inner else []
+    return pages
 
 
 def _pages(docs: Path, folder: str) -> list[str]:

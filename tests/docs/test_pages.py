@@ -72,9 +72,13 @@ def test_data_can_be_read(page):
                 json.loads(line)
 
 
+@pytest.fixture(scope="module")
+def manager():
+    return PluginManager()
+
+
 @pytest.mark.parametrize("page", PAGES)
-def test_settings_in_examples_are_known(page):
-    manager = PluginManager()
+def test_settings_in_examples_are_known(page, manager):
     for block in PAGES[page]:
         if block.language == "toml" and not block.word:
             manager.check(Settings.check(tomllib.loads(block.text)))
@@ -113,18 +117,18 @@ def test_exit_codes_are_those_of_the_help():
     assert re.findall(r"\d+", " ".join(codes)) == re.findall(r"\d+", help_text)
 
 
-def test_settings_have_a_meaning():
+def test_settings_have_a_meaning(manager):
     for role in ("environment", "session", "parser", "llm", "completion", "context", "gate", "observer"):
-        for name, part in PluginManager().parts(role).items():
+        for name, part in manager.parts(role).items():
             for key, field in getattr(getattr(part, "Config", None), "model_fields", {}).items():
                 assert field.description, f"{role}.{name}.{key}"
 
 
-def test_settings_named_in_the_pages_exist():
+def test_settings_named_in_the_pages_exist(manager):
     """A `[table] key` or `--set table.key` in the text is one that there is."""
     known = {f"[{table}] {key}" for table in ("agent", "trajectory") for key in _keys(table)}
     for role in ("environment", "session", "parser", "llm", "completion", "context", "gate", "observer"):
-        for name, part in PluginManager().parts(role).items():
+        for name, part in manager.parts(role).items():
             known |= {f"[{role}.{name}] {key}" for key in getattr(getattr(part, "Config", None), "model_fields", {})}
     for page in PAGES:
         for named in re.findall(r"`(\[[a-z_.]+\] [a-z_]+)", (DOCS / page).read_text()):
