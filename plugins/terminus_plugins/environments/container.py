@@ -51,7 +51,7 @@ fi >/dev/null && command -v tmux >/dev/null
 class ContainerConfig(BaseModel):
     """The table ``[environment.container]``: either an image to start, or a running container."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
     image: str | None = Field(None, description="image to start a container from; it is removed at the end")
     container: str | None = Field(None, description="name or id of a running container to work in; it is left running")

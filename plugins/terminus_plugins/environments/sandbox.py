@@ -46,7 +46,7 @@ HOLD = "echo ready; exec sleep 2147483647"
 class SandboxConfig(BaseModel):
     """The table ``[environment.sandbox]``."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
     folder: str | None = Field(
         None, description="the folder that commands may write; unset: the one that the program was started in"

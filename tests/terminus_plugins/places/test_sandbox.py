@@ -17,6 +17,12 @@ from tests.support.places import need, need_root
 pytestmark = pytest.mark.anyio
 
 
+@pytest.fixture
+def anyio_backend():
+    """The suite runs on both loops."""
+    return "asyncio"
+
+
 @pytest.fixture(autouse=True)
 def _bubblewrap():
     need("bwrap", "bubblewrap")

@@ -3,6 +3,8 @@
 # ruff: noqa: ASYNC221, ASYNC240, ASYNC110 - what tests prepare may block, and polling is how they wait for the outside
 
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
@@ -11,12 +13,19 @@ from pathlib import Path
 import anyio
 import pytest
 
-from terminus_core import ConfigError, EnvironmentFailedError
+from terminus_core import ConfigError, EnvironmentFailedError, SessionOptions
 from terminus_plugins.environments.ssh import SshConfig, SshEnvironment
+from terminus_plugins.tmux import TmuxBackend
 from tests.support import sshd
 from tests.support.places import children, program_of
 
 pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend():
+    """The suite, and the faults, run on both loops."""
+    return "asyncio"
 
 
 def ssh(server, **settings):
@@ -89,6 +98,35 @@ async def test_other_tasks_go_on_and_a_cancel_is_prompt(server, case):
             await place.exec("sleep 60")
         assert time.monotonic() - begin < 10
     assert len(ticks) >= 25
+
+
+@pytest.mark.parametrize("case", [pytest.param(None, id="ss-08")])
+@pytest.mark.parametrize("where", ["~/.local/bin", "elsewhere", "nowhere"])
+async def test_tmux_that_only_a_login_shell_finds(tmp_path, home, where, case):
+    path = tmp_path / "bin"
+    path.mkdir()
+    for program in Path("/usr/bin").iterdir():
+        if program.name != "tmux":
+            (path / program.name).symlink_to(program)
+    with sshd.running(tmp_path / "sshd", user=home, SetEnv=f"PATH={path}") as server:
+        folder = server.home / {"~/.local/bin": ".local/bin", "elsewhere": "elsewhere", "nowhere": "nowhere"}[where]
+        folder.mkdir(parents=True)
+        if where != "nowhere":
+            (folder / "tmux").symlink_to("/usr/bin/tmux")
+        (server.home / ".profile").write_text(f"PATH={path}:{folder}\n")
+        try:
+            async with ssh(server) as place:
+                opened = TmuxBackend().open(place, SessionOptions("run", tmp_path))
+                if where == "~/.local/bin":
+                    async with opened as session:
+                        assert await session.is_session_alive()
+                else:
+                    told = f'set tmux_path = "{folder}/tmux"' if where == "elsewhere" else "tmux is not installed"
+                    with pytest.raises(EnvironmentFailedError, match=re.escape(told)):
+                        await opened.__aenter__()
+        finally:
+            (server.home / ".profile").unlink()
+            shutil.rmtree(folder)
 
 
 async def test_what_a_login_profile_says_is_not_the_commands(server):

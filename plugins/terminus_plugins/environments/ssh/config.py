@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class SshConfig(BaseModel):
     """The table ``[environment.ssh]``. What is unset comes from ``~/.ssh/config``, else from SSH's own defaults."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True)
 
     host: str = Field(description="the host, or its alias in ~/.ssh/config")
     port: int | None = Field(None, ge=1, le=65535, description="port of its SSH server")
