@@ -74,7 +74,7 @@ async def test_commands_of_an_unusable_answer_are_not_typed(trial):
     assert t.session.sent == []
 
 
-async def test_a_parse_error_neither_confirms_nor_clears_a_claim(trial):
+async def test_a_parse_error_neither_confirms_nor_clears_a_claim_lo_05(trial):
     t = trial(["DONE", "! what", "DONE"])
     result = await t.run()
     assert (result.status, result.n_episodes) == ("completed", 3)
@@ -92,7 +92,7 @@ async def test_twenty_unusable_answers_in_a_row_end_the_run(trial):
     assert (result.status, result.reason, result.n_episodes) == ("limit_reached", "unusable_answers", 40)
 
 
-async def test_a_cut_answer_is_told_its_limit_and_three_end_the_run(trial):
+async def test_a_cut_answer_is_told_its_limit_and_three_end_the_run_lo_02(trial):
     cut = LLMResponse(content="", finish_reason="length", usage=Usage(10, 32000))
     llm = FakeLLM(["$ ls", cut, "$ ls", cut, cut, cut], output_limit=32000)
     t = trial([], llm=llm)
@@ -165,7 +165,7 @@ async def test_a_read_that_times_out_too_leaves_no_state(trial):
     assert result.status == "completed"
 
 
-async def test_text_is_limited_once_and_the_notice_is_true(trial):
+async def test_text_is_limited_once_and_the_notice_is_true_se_04(trial):
     euros = "HEAD" + "€" * 6000 + "TAIL"
     t = trial(["$ x", "DONE", "DONE"], outputs=["$ ", TerminalText(euros, rows_left_out=7)])
     await t.run()
@@ -189,7 +189,7 @@ async def test_rows_left_out_alone_are_said_too(trial):
 # -- completion --------------------------------------------------------------------------------------------------------
 
 
-async def test_completion_is_asked_twice_and_its_commands_run(trial):
+async def test_completion_is_asked_twice_and_its_commands_run_lo_05(trial):
     t = trial(["DONE\n$ make test", "DONE\n$ make test", "DONE"], outputs=["$ ", "ok 1", "ok 2"])
     result = await t.run()
     assert (result.status, result.n_episodes) == ("completed", 2)
@@ -198,7 +198,7 @@ async def test_completion_is_asked_twice_and_its_commands_run(trial):
     assert t.steps[-1].observation.results[0].content == "New Terminal Output:\nok 2"
 
 
-async def test_a_turn_without_a_claim_resets_it(trial):
+async def test_a_turn_without_a_claim_resets_it_lo_05(trial):
     result = await trial(["DONE", "$ ls", "DONE", "DONE"]).run()
     assert (result.status, result.n_episodes) == ("completed", 4)
 

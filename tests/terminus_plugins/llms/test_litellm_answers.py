@@ -103,7 +103,7 @@ async def test_usage_is_what_the_provider_gave(provider, make_llm, sent, underst
     assert (await make_llm(server, model="openai/my-lab-model").call(user("x"))).usage == understood
 
 
-async def test_an_unknown_price_is_no_cost_and_one_warning(provider, make_llm, caplog):
+async def test_an_unknown_price_is_no_cost_and_one_warning_ll_04(provider, make_llm, caplog):
     server = provider([answer("a"), answer("b")])
     llm = make_llm(server, model="openai/my-lab-model")
     costs = [(await llm.call(user("x"))).usage.cost_usd for _ in range(2)]
@@ -112,6 +112,21 @@ async def test_an_unknown_price_is_no_cost_and_one_warning(provider, make_llm, c
     assert [record.message for record in caplog.records if "price" in record.message] == [
         "openai/my-lab-model: the price is not known, the cost is not counted"
     ]
+
+
+async def test_a_price_look_up_that_raises_loses_no_answer_ll_04(provider, make_llm, monkeypatch):
+    import litellm  # noqa: PLC0415 - heavy: only where its function is replaced
+
+    def broken(*_, **__):
+        raise RuntimeError("the price list is broken")
+
+    server = provider([answer("a")])
+    llm = make_llm(server)
+    await llm.prepare()
+    monkeypatch.setattr(litellm, "completion_cost", broken)
+    response = await llm.call(user("x"))
+    assert (response.content, response.usage.cost_usd) == ("a", None)
+    assert response.usage.prompt_tokens > 0
 
 
 async def test_a_known_price_is_counted(provider, make_llm):
