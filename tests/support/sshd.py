@@ -138,7 +138,8 @@ def user_with_empty_home(folder, *, as_root=False):
         if parent.is_relative_to("/tmp") and parent != Path("/tmp"):
             parent.chmod(0o755)
     identity = ["-o", "-u", "0", "-g", "0"] if as_root else ["-U"]
-    subprocess.run(["useradd", "-p", "*", "-M", "-s", "/bin/bash", "-d", home, *identity, name], check=True)
+    words = ["useradd", "-p", "*", "-M", "-s", "/bin/bash", "-d", home, *identity, name]
+    subprocess.run(words, check=True, stderr=subprocess.DEVNULL)
     try:
         home.mkdir(mode=0o700)
         subprocess.run(["chown", f"{name}:", home], check=True)

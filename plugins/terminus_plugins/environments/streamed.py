@@ -55,7 +55,7 @@ class Channel(Protocol):
         """Write to stdin; :class:`anyio.BrokenResourceError` when nobody reads."""
 
     async def send_eof(self) -> None:
-        """Close stdin."""
+        """Close stdin; nothing if nobody reads any more."""
 
     async def receive(self) -> bytes:
         """Read stdout; :class:`anyio.EndOfStream` at its end, by when ``return_code`` stands if it ever will."""
@@ -164,8 +164,7 @@ class StreamedEnvironment(Environment):
     async def _end(self, channel: Channel, number: int, user: str | None, *, politely: bool) -> None:
         """End what was started, first by the end of its input, then by signals."""
         if politely:
-            with suppress(anyio.BrokenResourceError):
-                await channel.send_eof()
+            await channel.send_eof()
             with anyio.move_on_after(GRACE_SEC / 4):
                 await channel.ended.wait()
                 return
@@ -220,8 +219,7 @@ class StreamedProcess(EnvironmentProcess):
         """Close the stream; leaving the context manager ends the process."""
         if self.is_open:
             self.is_open = False
-            with suppress(anyio.BrokenResourceError):
-                await self.channel.send_eof()
+            await self.channel.send_eof()
 
     def _check_open(self) -> None:
         if not self.is_open:

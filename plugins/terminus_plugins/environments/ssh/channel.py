@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -63,8 +64,9 @@ class SshChannel:
         await self._in_thread(self._send, data)
 
     async def send_eof(self) -> None:
-        """Close stdin."""
-        await self._in_thread(self._channel.shutdown_write)
+        """Close stdin, unless the process was faster."""
+        with suppress(anyio.BrokenResourceError):
+            await self._in_thread(self._channel.shutdown_write)
 
     async def receive(self) -> bytes:
         """Read stdout."""
