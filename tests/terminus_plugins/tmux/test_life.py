@@ -16,6 +16,7 @@ import pytest
 from terminus_core import EnvironmentFailedError, SessionClosedError
 from terminus_plugins.environments.local import LocalEnvironment
 from terminus_plugins.tmux import TmuxBackend
+from tests.support.places import need
 
 pytestmark = pytest.mark.anyio
 
@@ -79,13 +80,16 @@ SHELLS = [
     "env PS1='a> ' dash",
     "busybox ash",
     "zsh -f",
+    "zsh",
 ]
 
 
-@pytest.mark.parametrize(
-    "shell", [line for line in SHELLS if shutil.which((line or "bash").split()[0].replace("exec", "sh"))]
-)
+@pytest.mark.parametrize("shell", SHELLS)
 async def test_shells(terminal, shell):
+    for program in ("busybox", "dash", "zsh"):
+        if program in shell:
+            need(program, program)
+    (terminal.home / ".zshrc").write_text("sleep 0.3; PROMPT='%# '\n")
     async with terminal.open(shell=shell) as session:
         await session.send_keys("echo ready; exit 7\n", min_timeout_sec=20)
         assert "ready" in await session.get_incremental_output()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import anyio
 import pytest
 
 pytestmark = pytest.mark.anyio
@@ -212,8 +213,8 @@ async def test_resize_of_the_height_loses_nothing(terminal, say):
 async def test_copy_mode_that_somebody_entered(terminal, say):
     async with terminal.open() as session:
         await say(session, "seq 100")
-        client = f"{session.place.client} "
-        await say(session, f"{client} copy-mode; {client} send-keys -X top-line")
+        for words in ("copy-mode", "send-keys -X top-line"):
+            await anyio.run_process(f"{session.place.client} {words}")
         await session.get_incremental_output()
         assert await say(session, "echo x") == "$ echo x\nx\n$"
 
