@@ -33,6 +33,9 @@ class LiveView:
         self._asked: list[Command] = []
         self._sent = 0
 
+    async def follow(self) -> None:
+        """Runs beside the run, for views that draw; lines need nothing."""
+
     @hookimpl
     def terminus_run_started(self, run: Run) -> None:
         """Say which parts are at work and how to watch them."""

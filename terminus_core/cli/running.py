@@ -47,12 +47,12 @@ def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSetting
     """
     configure_logging(verbose=options["verbose"], trace=options["trace_plugins"])
     lines = Lines(sys.stderr if options["as_json"] else sys.stdout)
-    view = LiveView(None if options["quiet"] else lines)
     started = time.monotonic()
     with redirect_stdout(sys.stderr) if options["as_json"] else nullcontext():
         loaded = loaded or read_settings(options)
+        view = _view(lines, options, loaded)
         agent = Agent(settings=loaded.settings, observers=[*loaded.settings.agent.observers, view])
-        end = anyio.run(_watched, agent, instruction)
+        end = anyio.run(_watched, agent, instruction, view)
         result = _result(end, view)
         result.files = [path.absolute() for path in dict.fromkeys(result.files)]
         _summarize(result, lines, view, time.monotonic() - started)
@@ -70,7 +70,18 @@ class _End:
     signal: signal.Signals | None = None
 
 
-async def _watched(agent: Agent, instruction: str) -> _End:
+def _view(lines: Lines, options: Mapping[str, Any], loaded: LoadedSettings) -> LiveView:
+    """A panel on a terminal; plain lines elsewhere, and where a gate may have to ask the person at the terminal."""
+    if options["quiet"]:
+        return LiveView(None)
+    if not lines.is_terminal or options["as_json"] or options["verbose"] or loaded.settings.agent.gates:
+        return LiveView(lines)
+    from terminus_core.cli.panel import PanelView  # noqa: PLC0415 - only a terminal needs rich
+
+    return PanelView(lines.stream)
+
+
+async def _watched(agent: Agent, instruction: str, view: LiveView) -> _End:
     """Run; a signal cancels it. Nothing is raised through the task group, which would wrap it."""
     end = _End()
     # A signal that the parent process has switched off (nohup, a background job) stays off.
@@ -78,6 +89,7 @@ async def _watched(agent: Agent, instruction: str) -> _End:
     with anyio.open_signal_receiver(*heeded) as signals:
         async with anyio.create_task_group() as group:
             group.start_soon(_cancel_on_signal, signals, group.cancel_scope, end)
+            group.start_soon(view.follow)
             try:
                 end.result = await agent.run(instruction)
             except anyio.get_cancelled_exc_class():
