@@ -260,6 +260,8 @@ class Agent:
         """Type the batch, then read once; gives the terminal's text, whether it timed out, and what ended it."""
         assert run.session is not None  # noqa: S101 - the loop has checked
         command: Command | None = None
+        if hasattr(run.session, "batch"):
+            run.session.batch(len(commands))
         try:
             for index, command in enumerate(commands):
                 await run.session.send_keys(command.keystrokes, block=False, min_timeout_sec=command.duration_sec)

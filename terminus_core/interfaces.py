@@ -207,7 +207,8 @@ class Session(Protocol):
 
     Optional members, left out where they make no sense: ``resize(width, height)``, ``restart()`` (both async),
     ``resume_token: str``, ``exit_status: int | None``, ``capabilities: frozenset[str]``, ``attach_command: str``
-    (what a person types to watch).
+    (what a person types to watch), ``batch(count)``: the next ``count`` calls of :meth:`send_keys` belong together, and
+    nobody looks between them: a session to which each call is dear may type and wait with the last of them.
     """
 
     @abstractmethod

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import shutil
+import unicodedata
 from typing import TYPE_CHECKING
 
 import pytest
@@ -139,7 +140,7 @@ class SessionRowTests(SessionSuite):
             await session.get_incremental_output()
             rows = (await run(session, "cat words")).split("\n")
             assert f"{PROMPT} cat words" in rows
-            assert "日本語 e\u0301 한국" in rows[-2]
+            assert "日本語 é 한국" in unicodedata.normalize("NFC", rows[-2])
             assert "✓" in rows[-2]
             await self._still_exact(session)
 
@@ -169,10 +170,11 @@ class SessionRowTests(SessionSuite):
 
     @pytest.mark.parametrize("command", ["tput reset", r"printf '\033[3J\033[H\033[2J'"])
     async def test_a_wiped_terminal_is_given_as_a_screen(self, terminal: Terminal, command: str) -> None:
+        """Or the rows since then, where they can be told all the same."""
         async with terminal.open() as session:
             await run(session, "seq 100")
             text = await run(session, f"{command}; echo after")
-            assert text.kind == "screen"
+            assert text.kind == "screen" or text == f"{PROMPT} {command}; echo after\nafter\n{PROMPT}"
             assert text.endswith(f"after\n{PROMPT}")
             assert "99" not in text
             await self._still_exact(session)
@@ -189,7 +191,10 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_output_that_runs_on_while_it_is_read(self, terminal: Terminal) -> None:
-        """No number twice, and a gap only where the text says how many rows were left out."""
+        """No number twice, and a gap only where the text says how many rows were left out.
+
+        Who does not get every byte cannot always tell how many, and then gives the screen.
+        """
         async with terminal.open() as session:
             await session.get_incremental_output()
             await session.send_keys(f"seq {COUNTER}\n")
@@ -198,6 +203,10 @@ class SessionRowTests(SessionSuite):
                 text = await session.get_incremental_output()
                 if text.kind == "none":
                     await session.send_keys("", min_timeout_sec=0.01)
+                    continue
+                if text.kind == "screen" and "stream" not in self.capabilities:
+                    assert min(_numbers(text), default=whole) >= whole
+                    whole = perhaps = max(_numbers(text), default=whole)
                     continue
                 whole, perhaps = _count_on(text, whole, perhaps)
 
@@ -216,11 +225,15 @@ class SessionRowTests(SessionSuite):
         assert text == expected if "rows" in self.capabilities else text.endswith(expected)
 
 
+def _numbers(text: str) -> list[int]:
+    """The rows that are numbers, as far as they are whole."""
+    return [int(row) for row in text.split("\n")[:-1] if row.isdigit()]
+
+
 def _count_on(text: TerminalText, whole: int, perhaps: int) -> tuple[int, int]:
     """Check that ``text`` goes on where the last one ended."""
     assert text.kind == "new"
-    *rows, last = text.split("\n")
-    numbers = [int(row) for row in rows if row.isdigit()]
+    last, numbers = text.split("\n")[-1], _numbers(text)
     if numbers:
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
         command = set() if whole else {-1}  # its row may be among those left out

@@ -129,7 +129,7 @@ class TmuxBackend(SessionBackend):
             f"{platform.node() or '-'} {options.logs_dir.absolute()}",
             width=self.config.pane_width,
             height=self.config.pane_height,
-            history_limit=self.config.history_limit,
+            history_limit=self.config.history_limit * (2 if session.place.by_exec else 1),
         )
 
     async def _find(self, environment: Environment, options: SessionOptions) -> tuple[str, str]:

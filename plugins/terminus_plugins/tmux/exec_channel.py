@@ -37,7 +37,8 @@ class ExecRequest(Request):
 
     Attributes:
         begun: tmux has begun to run it.
-        dropped: whoever sent it was cancelled: it may have been run, and no answer will come.
+        dropped: the round failed or was cancelled, which its sender has been told: it may have been run, and no
+            answer will come.
     """
 
     __slots__ = ("_flush", "begun", "dropped")
@@ -54,7 +55,7 @@ class ExecRequest(Request):
         if not self.finished:
             await self._flush()
             if self.dropped:
-                raise TimeoutError("the exec that asked tmux was cancelled")
+                raise TimeoutError("the round with tmux was given up")
         return [] if self.dropped else self.result()
 
     def drop(self) -> None:
@@ -124,16 +125,21 @@ class ExecChannel(Channel):
 
     def defer(self, seconds: float, goal: Goal | None) -> bool:
         """See :class:`Channel`."""
-        if not self._steps or self._steps[-1].seconds > 0:
-            self._steps.append(Step())
-        self._steps[-1].seconds, self._steps[-1].goal = seconds, goal
+        if sum(step.seconds for step in self._steps) + seconds > LONGEST_WAIT_SEC:
+            return False
+        self._wait(seconds, goal)
         return True
 
     async def sleep(self, seconds: float, changed: anyio.Event, goal: Goal | None) -> None:
         """See :class:`Channel`."""
         if not changed.is_set() and seconds > 0:
-            self.defer(min(seconds, LONGEST_WAIT_SEC), goal)
+            self._wait(min(seconds, LONGEST_WAIT_SEC), goal)
             await self._flush()
+
+    def _wait(self, seconds: float, goal: Goal | None) -> None:
+        if not self._steps or self._steps[-1].seconds > 0:
+            self._steps.append(Step())
+        self._steps[-1].seconds, self._steps[-1].goal = seconds, goal
 
     # -- a round -------------------------------------------------------------------------------------------------------
 
@@ -150,10 +156,6 @@ class ExecChannel(Channel):
             requests = [request for step in steps for _, request in step.lists]
             try:
                 told, noise = await self._round(steps)
-            except (TimeoutError, EnvironmentFailedError) as error:
-                for request in requests:
-                    request.fail(error)
-                raise
             except BaseException:
                 for request in requests:
                     request.drop()

@@ -131,14 +131,14 @@ class RowReader:
             if self.wanted >= look.trimmed:
                 return None
             # Trimmed away since: nothing to check by, and the last row may have been written on.
+        elif look.unsure and len(set(known[:above])) <= max(above // 2, 2):
+            return None  # rows like these may stand anywhere
         elif list(known[:above]) != self._seen[:above]:
             first = self.wanted + next(i for i in range(above) if known[i] != self._seen[i])
             if first >= look.top or bottom <= self.last:
                 return None  # redrawn, and all of it is on the screen
             if look.unsure or (look.unseen and first == self.wanted):
                 return None  # other rows have come in their place
-        elif look.unsure and 2 * len(set(known)) < len(known):
-            return None  # rows like these may stand anywhere
         elif self._last_given and known[above] == self._seen[above]:
             first += 1
         left_out = max(0, look.first - first)

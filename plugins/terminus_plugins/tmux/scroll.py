@@ -54,11 +54,11 @@ class ScrollCounter:
 class UnseenScroll(ScrollCounter):
     """The same where nobody reads the output: what little the size tells by itself.
 
-    The history is cleared while it is half empty, so that tmux has nothing to cut.
+    The history may have twice its limit, and is cleared between, so that tmux has nothing to cut.
     """
 
     def __init__(self, limit: int, width: int, height: int) -> None:
-        super().__init__(limit, width, height)
+        super().__init__(2 * limit, width, height)
         self._rows = 0
 
     @property

@@ -46,6 +46,8 @@ class TmuxSession(Session):
         self._listeners = Listeners()
         self._posted: Request | None = None
         self._screen: Sequence[str] = ()
+        self._held = 0  # more calls that belong together
+        self._together = False  # the next keys go with the last ones
 
     # -- what the backend calls ----------------------------------------------------------------------------------------
 
@@ -111,6 +113,10 @@ class TmuxSession(Session):
         """What a person types to watch."""
         return self.place.attach_command
 
+    def batch(self, count: int) -> None:
+        """The next ``count`` calls of :meth:`send_keys` belong together: by exec they go with the last of them."""
+        self._held = 0 if self._pane.channel.streams else count - 1
+
     async def send_keys(
         self,
         keystrokes: str,
@@ -122,11 +128,14 @@ class TmuxSession(Session):
         """See :class:`terminus_core.Session`. A blocking wait needs keystrokes that end with Enter."""
         if await self._watch.is_over():
             raise self._closed()
-        await self._settle_posted()
-        was_idle = self._watch.prompt.idle
+        is_held, self._held = self._held > 0, max(0, self._held - 1)
+        if not self._together:
+            await self._settle_posted()
+        was_idle = self._watch.prompt.idle or self._together
         keys = compile_keys(keystrokes, self._pane.id)
         if keystrokes:
             self._type(keys)
+        self._together = is_held and not block
         if block and keys.runs:
             ended = await self._watch.wait_for_end(keys, max_timeout_sec, was_idle=was_idle)
             await self._settle_posted()
@@ -136,8 +145,10 @@ class TmuxSession(Session):
             goal = None
             if keystrokes and self._config.wait == "prompt":
                 goal = self._watch.end_of(keys, was_idle=was_idle, jobs=True)
-            await self._watch.wait(min_timeout_sec, goal)
-            await self._settle_posted()
+            self._together = self._together and self._pane.channel.defer(min_timeout_sec, goal)
+            if not self._together:
+                await self._watch.wait(min_timeout_sec, goal)
+                await self._settle_posted()
 
     async def get_incremental_output(self) -> TerminalText:
         """See :class:`terminus_core.Session`."""
@@ -252,6 +263,8 @@ class TmuxSession(Session):
         try:
             with self._pane.speaking():
                 await self._posted.wait(self._pane.channel.answer_timeout)
+        except SessionClosedError as error:
+            raise self._closed() from error
         finally:
             if self._posted.finished:
                 self._posted = None
