@@ -130,7 +130,8 @@ class CountingLLM(FakeLLM):
         return await super().call(request)
 
 
-async def test_a_whole_episode_of_the_loop_takes_two_execs(terminal):
+async def test_a_whole_episode_of_the_loop_takes_two_execs(terminal, monkeypatch):
+    monkeypatch.chdir(terminal.folder)
     place = Place()
     llm = CountingLLM(
         place,
