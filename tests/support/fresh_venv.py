@@ -12,7 +12,7 @@ import sysconfig
 from importlib.metadata import distribution
 from pathlib import Path
 
-SECONDS = 110
+SECONDS = 280
 
 
 class FreshVenv:
