@@ -8,6 +8,7 @@ Whatever a login profile wrote before that mark is not the command's, and is dro
 
 from __future__ import annotations
 
+import re
 import secrets
 import shlex
 from typing import TYPE_CHECKING, NamedTuple
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 READ_LINE = 'IFS= read -r s && eval "$s"'
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 STARTER = ("/bin/sh", "-c", READ_LINE)
 """Its words need no quoting beyond single quotes: any login shell understands them."""
 
@@ -66,8 +68,11 @@ def start(command: str, *, cwd: str | None = None, env: Mapping[str, str] | None
     """How a :data:`STARTER` is told to run ``command``.
 
     Raises:
-        EnvironmentFailedError: something holds a NUL character, which no command line can carry.
+        EnvironmentFailedError: a variable has a name that is none, or something holds a NUL character.
     """
+    for name in env or {}:
+        if not VARIABLE.fullmatch(name):
+            raise EnvironmentFailedError(f"{name!r} is no name of a variable")
     mark = f"terminus-{secrets.token_hex(8)}"
     script = ["unset s nl"]
     if cwd is not None:

@@ -151,6 +151,20 @@ async def test_no_list_of_processes_shows_variables(server):
     assert result.stdout == "hush-hush\n"
 
 
+@pytest.mark.parametrize("name", ["A; touch /tmp/terminus-never; B", "A B", "1A", "", "-x"])
+async def test_variables_with_names_that_are_none(server, name):
+    async with ssh(server) as place:
+        with pytest.raises(EnvironmentFailedError, match="is no name of a variable"):
+            await place.exec("true", env={name: "x"})
+
+
+@pytest.mark.parametrize("user", ["-s", "a b", "$(id)", "nobody-of-that-name"])
+async def test_users_that_are_none(server, user):
+    async with ssh(server) as place:
+        with pytest.raises(EnvironmentFailedError):
+            await place.exec("echo ran", user=user)
+
+
 async def test_a_command_may_be_longer_than_a_command_line(server):
     async with ssh(server) as place:
         result = await place.exec("wc -c <<'END'\n" + "x" * 300_000 + "\nEND\n")

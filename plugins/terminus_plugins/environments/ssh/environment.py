@@ -34,7 +34,7 @@ COMMAND = f"exec {shlex.join(STARTER)}"
 # Root may be anybody; others only themselves, or whom sudo lets them be without a password.
 AS_USER = f"""\
 if [ "$(id -un)" = {{user}} ]; then {READ_LINE}
-elif [ "$(id -u)" = 0 ]; then exec su -s /bin/sh -c '{READ_LINE}' {{user}}
+elif [ "$(id -u)" = 0 ]; then exec su -s /bin/sh -c '{READ_LINE}' -- {{user}}
 else exec sudo -n -H -u {{user}} /bin/sh -c '{READ_LINE}'
 fi
 """
