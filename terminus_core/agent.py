@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from terminus_core.chat import Chat, LLMResponse
     from terminus_core.config import Settings
     from terminus_core.interfaces import Command, ParseResult
+    from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
     from terminus_core.trajectory import ContentPart
 
@@ -67,8 +68,8 @@ class Agent:
         **keys: Unpack[AgentKeys],
     ) -> None:
         self._parts = Parts(settings, plugins, keys)
-        self.settings = self._parts.settings
-        self.plugins = self._parts.plugins
+        self.settings: Settings = self._parts.settings
+        self.plugins: PluginManager = self._parts.plugins
         self._busy = False
         self._run: Run | None = None
 

@@ -125,9 +125,9 @@ class Chat:
 
     def __init__(self, *, keep_reasoning: bool = False) -> None:
         self.messages: list[Message] = []
-        self.usage = Usage()
+        self.usage: Usage = Usage()
         """Tokens and cost of the answers in this chat, unwound ones included."""
-        self.n_answers = 0
+        self.n_answers: int = 0
         """How many answers this chat has had, unwound ones included."""
         self._keep_reasoning = keep_reasoning
         self._tokens = 0

@@ -16,7 +16,7 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
-from typing import Any, Literal, NoReturn
+from typing import Any, ClassVar, Literal, NoReturn
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -29,7 +29,7 @@ MASK = "***"
 class AgentSettings(BaseModel):
     """The ``[agent]`` table: which parts, and the limits of a run."""
 
-    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", coerce_numbers_to_str=True, protected_namespaces=())
 
     llm: str = Field("litellm", description="name of the LLM plugin")
     model: str | None = Field(None, description="the model, as its provider names it")
@@ -68,7 +68,7 @@ class AgentSettings(BaseModel):
 class TrajectorySettings(BaseModel):
     """The ``[trajectory]`` table: what is recorded, and how."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     raw_content: bool = Field(default=False, description="record the model's answers byte for byte")
     linear_history: bool = Field(default=False, description="a new file at each replaced history")
@@ -80,7 +80,7 @@ Sections = dict[str, dict[str, Any]]
 class Settings(BaseModel):
     """All settings. A table ``[role.name]`` holds the settings of that part, checked by its own ``Config``."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     agent: AgentSettings = Field(default_factory=AgentSettings)
     trajectory: TrajectorySettings = Field(default_factory=TrajectorySettings)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 PROJECT = "terminus_core"
 """pluggy's project name and the entry point group."""
 
-hookspec = pluggy.HookspecMarker(PROJECT)
-hookimpl = pluggy.HookimplMarker(PROJECT)
+hookspec: pluggy.HookspecMarker = pluggy.HookspecMarker(PROJECT)
+hookimpl: pluggy.HookimplMarker = pluggy.HookimplMarker(PROJECT)
 """Decorator for hook implementations, on functions of a plugin module or methods of an observer."""
 
 

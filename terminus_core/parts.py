@@ -83,11 +83,11 @@ class Parts:
                 self._chosen[role] = named[key]
                 named[key] = [each for each in named[key] if isinstance(each, str)]
         data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
-        self.settings = Settings.check({**data, "agent": {**data.get("agent", {}), **named}})
+        self.settings: Settings = Settings.check({**data, "agent": {**data.get("agent", {}), **named}})
         for role, key in _MANY.items():
             self._chosen.setdefault(role, getattr(self.settings.agent, key))
         agent = self.settings.agent
-        self.plugins = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
+        self.plugins: PluginManager = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
         self.plugins.check(self.settings)
         self._check_names()
 

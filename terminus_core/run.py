@@ -153,12 +153,12 @@ class Run:
         self.hooks = hooks
         self.plugins = plugins
         self.session: Session | None = None
-        self.chat = Chat(keep_reasoning=settings.agent.interleaved_thinking)
-        self.asides = Usage()
-        self.n_episodes = 0
-        self.n_steps = 0
-        self.pending_completion = False
-        self.summarization_count = 0
+        self.chat: Chat = Chat(keep_reasoning=settings.agent.interleaved_thinking)
+        self.asides: Usage = Usage()
+        self.n_episodes: int = 0
+        self.n_steps: int = 0
+        self.pending_completion: bool = False
+        self.summarization_count: int = 0
         self.last_response_model_name: str | None = None
         self.rollout_details: list[dict[str, Any]] = []
         self.files: list[Path] = []

@@ -30,7 +30,7 @@ _AUDIO_ALIASES = {
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", protected_namespaces=())
 
 
 class ImageSource(_Record):

@@ -34,7 +34,7 @@ from terminus_core import (
 from terminus_core.testing.suite import ConformanceSuite, needs
 from terminus_core.testing.trial import TASK, FakeParser, Trial
 
-TOOL = {
+TOOL: dict[str, Any] = {
     "type": "function",
     "function": {"name": "type", "description": "Type.", "parameters": {"type": "object", "properties": {}}},
 }
@@ -56,11 +56,11 @@ class StrictProvider(LLM):
         self, window: int | None, *, tells_window: bool = True, tells_usage: bool = True, native: bool = False
     ) -> None:
         self.model_name = "strict-model"
-        self.context_limit = window if tells_window else None
-        self.output_limit = None
+        self.context_limit: int | None = window if tells_window else None
+        self.output_limit: int | None = None
         self.requests: list[list[Message]] = []
-        self.refused = 0
-        self.counted_characters = 0
+        self.refused: int = 0
+        self.counted_characters: int = 0
         self._window = window
         self._tells_usage = tells_usage
         self._native = native

@@ -140,8 +140,8 @@ class FakeSession(Session):
     ) -> None:
         self.sent: list[tuple[str, float]] = []
         """Keystrokes and seconds of each send."""
-        self.looks = 0
-        self.alive = True
+        self.looks: int = 0
+        self.alive: bool = True
         self._outputs = deque(outputs)
         self._on_keys = on_keys
         self._listeners: list[Callable[[SessionEvent], None]] = []
@@ -211,8 +211,8 @@ class FakeBackend(SessionBackend):
     name: ClassVar[str] = "fake"
 
     def __init__(self, session: FakeSession | None = None, *, fails: TerminusError | None = None) -> None:
-        self.session = session or FakeSession()
-        self.is_open = False
+        self.session: FakeSession = session or FakeSession()
+        self.is_open: bool = False
         self._fails = fails
 
     @asynccontextmanager

@@ -33,7 +33,7 @@ class Terminal:
 
     def __init__(self, backend: SessionBackend, environment: Environment, folder: Path) -> None:
         self.folder = folder
-        self.home = folder / "home"
+        self.home: Path = folder / "home"
         self.home.mkdir()
         self.rc(f"PS1='{PROMPT} '\n")
         self._backend = backend

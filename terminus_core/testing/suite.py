@@ -33,7 +33,7 @@ class ConformanceSuite:
         capabilities: those that the part under test has; the tests of the others are skipped.
     """
 
-    pytestmark = pytest.mark.anyio
+    pytestmark: ClassVar[Any] = pytest.mark.anyio
     known_capabilities: ClassVar[dict[str, str]] = {"trio": "works under trio as well as under asyncio"}
     complete_capabilities: ClassVar[frozenset[str]] = frozenset({"trio"})
     capabilities: ClassVar[frozenset[str]] = frozenset({"trio"})

@@ -61,10 +61,10 @@ class Trial:
         observers: Sequence[Any] = (),
         **parts: Any,
     ) -> None:
-        self.session = FakeSession(outputs, on_keys)
-        self.recorder = EventRecorder()
+        self.session: FakeSession = FakeSession(outputs, on_keys)
+        self.recorder: EventRecorder = EventRecorder()
         self.llm: LLM = parts.pop("llm", None) or FakeLLM([f"reply {n}" for n, _ in enumerate(results, start=1)])
-        self.agent = Agent(
+        self.agent: Agent = Agent(
             llm=self.llm,
             observers=[self.recorder, *observers],
             logs_dir=logs_dir,
