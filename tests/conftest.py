@@ -1,5 +1,6 @@
 """What every test may rely on: both event loops, and nobody's settings."""
 
+import logging
 import os
 
 import pytest
@@ -16,3 +17,13 @@ def _nobody_home(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
     for name in [name for name in os.environ if name.startswith("TERMINUS_") and "__" in name]:
         monkeypatch.delenv(name)
+
+
+@pytest.fixture(autouse=True)
+def _logging_as_it_was():
+    """The command line sets levels for its process; a test that runs it in this one leaves none behind."""
+    loggers = [logging.getLogger(name) for name in ("terminus_core", "terminus_plugins")]
+    levels = [logger.level for logger in loggers]
+    yield
+    for logger, level in zip(loggers, levels, strict=True):
+        logger.setLevel(level)

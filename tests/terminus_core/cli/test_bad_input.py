@@ -41,7 +41,7 @@ SETTINGS = [
     (("--config", "missing.toml"), "cannot read settings file missing.toml: No such file or directory"),
     (("--config", "."), "cannot read settings file .: Is a directory"),
     (("-p", "no:tmucks"), "no:tmucks: no plugin 'tmucks' to block; did you mean 'tmux'?"),
-    (("-p", "no:json"), "unknown parser 'json'; known: xml; plugin 'json'"),
+    (("-p", "no:json"), "unknown parser 'json'; known: tools, xml; plugin 'json'"),
     (("-p", "missing.py"), "no file missing.py"),
     (("-p", "no_such_module"), "No module named 'no_such_module'"),
     (("--logs-dir", "/proc/nowhere"), "cannot use logs folder /proc/nowhere"),

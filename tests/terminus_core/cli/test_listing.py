@@ -53,7 +53,9 @@ def test_every_default_plugin_is_listed(in_process):
     assert table[0].split() == ["plugin", "brings", "distribution", "version", "status"]
     for name, parts in DEFAULTS.items():
         ((role, (part,)),) = parts.items()
-        assert [line for line in table if line.split()[:4] == [name, role, part, "terminus-agent"]]
+        (line,) = [line for line in table if line.split()[0] == name]
+        assert f" {role} {part}" in line
+        assert "terminus-agent" in line
 
 
 def test_plugins_that_cannot_be_used_are_listed_with_the_reason(terminus):
@@ -93,10 +95,8 @@ def test_every_hook_is_listed_with_its_signature(terminus, in_process):
     assert "mine" in hooks["terminus_command_sent"]["implemented_by"]
     lines = in_process("hooks").stdout.splitlines()
     at = lines.index("terminus_command_sent(run: Run, command: Command, index: int) -> None")
-    assert lines[at + 1 : at + 3] == [
-        "    A command has been typed and its wait is over; index counts from 0 in its batch.",
-        "    implemented by: nobody",
-    ]
+    assert lines[at + 1] == "    A command has been typed and its wait is over; index counts from 0 in its batch."
+    assert lines[at + 2].startswith("    implemented by: observer ")
 
 
 def test_config_says_where_each_setting_comes_from(terminus, monkeypatch, in_process):
@@ -110,7 +110,7 @@ def test_config_says_where_each_setting_comes_from(terminus, monkeypatch, in_pro
     settings = {each["key"]: each for each in listed(in_process("config", *words, "--json"))}
     found = {key: (each["value"], each["origin"]) for key, each in settings.items()}
     assert found["agent.max_episodes"] == (9, "command line")
-    assert found["agent.observers"] == (["no:atif"], "command line")
+    assert found["agent.observers"] == (["prompt_caching", "no:atif"], "command line")
     assert found["agent.parser"] == ("json", "default")
     assert found["agent.model"] == ("file", str(path))
     assert found["trajectory.raw_content"] == (False, "default")
