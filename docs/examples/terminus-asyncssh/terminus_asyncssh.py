@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from terminus_core import Environment, EnvironmentFailedError, EnvironmentProcess, ExecResult, hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Mapping
+    from collections.abc import AsyncGenerator, Mapping
     from pathlib import Path
     from types import TracebackType
 
@@ -165,7 +165,7 @@ class AsyncsshEnvironment(Environment):
         cwd: str | None = None,
         env: Mapping[str, str] | None = None,
         user: str | None = None,
-    ) -> AsyncIterator[EnvironmentProcess]:
+    ) -> AsyncGenerator[EnvironmentProcess, None]:
         """Start a command and talk to it."""
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
         failure: BaseException | None = None
@@ -211,7 +211,7 @@ class AsyncsshEnvironment(Environment):
     @asynccontextmanager
     async def _started(
         self, command: str, cwd: str | None, env: Mapping[str, str] | None, user: str | None
-    ) -> AsyncIterator[Channel]:
+    ) -> AsyncGenerator[Channel, None]:
         """A command that runs; it is ended, with its children, if it has not ended when the body is left.
 
         The remote shell says its process id first, on a line of its own: sshd makes it the leader of a process group.

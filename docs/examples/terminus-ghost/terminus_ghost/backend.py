@@ -14,7 +14,7 @@ from terminus_ghost.screen import GhostScreen
 from terminus_ghost.session import GhostSession
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from terminus_core import Environment, Session, SessionOptions
 
@@ -47,7 +47,7 @@ class GhostBackend(SessionBackend):
         self._config = config
 
     @asynccontextmanager
-    async def open(self, environment: Environment, options: SessionOptions) -> AsyncIterator[Session]:
+    async def open(self, environment: Environment, options: SessionOptions) -> AsyncGenerator[Session, None]:
         """Start a login shell and wait for its prompt."""
         config = self._config
         size = f"rows {config.pane_height} cols {config.pane_width}"
