@@ -7,11 +7,12 @@ ever closed, quoted or joined by guess.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from terminus_plugins.parsers.answer import BLANKS, place, shown
+from terminus_plugins.parsers.answer import BLANKS, MAX_DIGITS, place, shown
 from terminus_plugins.parsers.json_values import JSON_WORDS, PYTHON_WORDS, Pairs, Values
 from terminus_plugins.parsers.reply import REASONING
 
@@ -57,6 +58,37 @@ class ObjectText:
 
 def read_object(text: str, start: int) -> ObjectText:
     """Read the object that starts at ``text[start]``, in time linear in its length. Never raises."""
+    return _strictly(text, start) or _tolerantly(text, start)
+
+
+def _strictly(text: str, start: int) -> ObjectText | None:
+    """An object that is JSON to the letter, as nearly all are, in a fraction of the time."""
+    if text.count("{", start) + text.count("[", start) > MAX_DEPTH:
+        return None  # it may be too deep: that is for the other reading to tell
+    try:
+        value, end = _STRICT.raw_decode(text, start)
+    except (ValueError, RecursionError):
+        return None
+    return ObjectText(end, value)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        raise ValueError("a key stands twice")
+    return value
+
+
+def _number(text: str) -> float:
+    if len(text) > MAX_DIGITS:
+        raise ValueError("a number that runs away")
+    return float(text)
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_number, parse_float=_number)
+
+
+def _tolerantly(text: str, start: int) -> ObjectText:
     grammar = _Grammar()
     for token in _TOKEN.finditer(text, start):
         kind = token.lastgroup
