@@ -7,22 +7,25 @@ import platform
 import secrets
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
 from terminus_core import EnvironmentFailedError, SessionBackend, StreamsUnsupportedError, TerminusError
-from terminus_plugins.tmux.channel import Channel, ControlChannel
 from terminus_plugins.tmux.config import TmuxConfig
+from terminus_plugins.tmux.control_channel import ControlChannel
 from terminus_plugins.tmux.exec_channel import ExecChannel
 from terminus_plugins.tmux.session import TmuxSession
 from terminus_plugins.tmux.shell import MISSING, Place, find, pane_argv, session_name, sweep
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
 
-    from terminus_core import Environment, EnvironmentProcess, SessionOptions
+    from terminus_core import Environment, EnvironmentProcess, ExecResult, SessionOptions
+    from terminus_plugins.tmux.channel import Channel
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +35,7 @@ YOUNG_SEC = 120
 """A folder younger than this may belong to a session that is just starting, and is left alone."""
 CLOSE_SEC = 2.0
 SETUP_SEC = 30.0
+AGAIN_SEC = 0.5
 
 
 class TmuxBackend(SessionBackend):
@@ -56,6 +60,7 @@ class TmuxBackend(SessionBackend):
         note = _note(options.logs_dir, folder)
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
         failure: BaseException | None = None
+        patience = SETUP_SEC
         try:
             if await anyio.Path(options.logs_dir).is_dir():
                 await note.touch()
@@ -65,9 +70,11 @@ class TmuxBackend(SessionBackend):
                     yield session
                 except BaseException as error:  # noqa: BLE001 - raised again below
                     failure = error
+                if channel.ended == "lost":
+                    patience = CLOSE_SEC
         finally:
             with anyio.CancelScope(shield=True):
-                await self._try(environment, options, session.place.remove(session.server))
+                await self._try(environment, options, session.place.remove(session.server), patience)
                 await note.unlink(missing_ok=True)
         if failure is not None:
             raise failure
@@ -88,13 +95,24 @@ class TmuxBackend(SessionBackend):
                 yield await self._by_exec(environment, options, session)
                 return
             group = await stack.enter_async_context(anyio.create_task_group())
+
+            def another(was_there: bool) -> AbstractAsyncContextManager[EnvironmentProcess]:
+                return environment.open_process(
+                    session.place.attach() if was_there else self._command(session, options), **where
+                )
+
             channel = ControlChannel(
                 stream,
+                another,
+                partial(environment.exec, "true", user=options.user, timeout_sec=SETUP_SEC),
                 answer_timeout=self.config.answer_timeout_sec,
+                repair_timeout=self.config.reconnect_timeout_sec,
                 on_output=session.on_output,
+                on_gap=session.on_gap,
+                on_repair=session.on_repair,
                 on_end=session.on_end,
             )
-            channel.start(group)
+            group.start_soon(channel.run)
             yield channel
             with anyio.CancelScope(shield=True):
                 await _close(channel, stream)
@@ -137,9 +155,7 @@ class TmuxBackend(SessionBackend):
 
         tmux is asked for before the stream is opened, so that its absence is told as such.
         """
-        result = await environment.exec(
-            find(self.config.tmux_path, SWEPT_AT_ONCE), user=options.user, timeout_sec=SETUP_SEC
-        )
+        result = await self._run(environment, options, find(self.config.tmux_path, SWEPT_AT_ONCE))
         told = [line.partition(" ")[::2] for line in result.stdout.splitlines()]
         found = dict(told)
         if result.return_code == MISSING:
@@ -181,10 +197,22 @@ class TmuxBackend(SessionBackend):
                 gone.append(folder)
         return gone
 
-    async def _try(self, environment: Environment, options: SessionOptions, command: str) -> None:
+    async def _run(self, environment: Environment, options: SessionOptions, command: str) -> ExecResult:
+        """Run a command that does no harm when it is run twice: once more if the connection is lost meanwhile."""
+        deadline = anyio.current_time() + self.config.reconnect_timeout_sec
+        while True:
+            result = await environment.exec(command, user=options.user, timeout_sec=SETUP_SEC)
+            if result.return_code is not None or anyio.current_time() > deadline:
+                return result
+            await anyio.sleep(AGAIN_SEC)
+
+    async def _try(
+        self, environment: Environment, options: SessionOptions, command: str, patience: float = SETUP_SEC
+    ) -> None:
         """Tidy up; where that fails there is nothing better to do, and more important things are told."""
         try:
-            await environment.exec(command, user=options.user, timeout_sec=SETUP_SEC)
+            with anyio.fail_after(patience):
+                await self._run(environment, options, command)
         except (TimeoutError, TerminusError) as error:
             logger.debug("Cannot tidy up after tmux: %s", error)
 

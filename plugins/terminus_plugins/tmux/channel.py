@@ -1,26 +1,20 @@
 """How command lists reach tmux and how its answers come back.
 
-The session's logic knows :class:`Channel` only. :class:`ControlChannel` is one persistent control-mode client over any
-pair of byte streams; another kind of channel may carry the same lists by other means.
+The session's logic knows :class:`Channel` only; several kinds of channel carry the same lists by different means.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections import deque
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, Protocol
 
 import anyio
 
-from terminus_core import EnvironmentFailedError, EnvironmentProcess, SessionClosedError
-from terminus_plugins.tmux.protocol import Attached, ControlReader, Event, Exit, Output, Reply
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from anyio.abc import TaskGroup
+    from terminus_plugins.tmux.protocol import Reply
 
 
 class TmuxRefusedError(Exception):
@@ -28,14 +22,22 @@ class TmuxRefusedError(Exception):
 
 
 class Request:
-    """A command list on its way, and the answers to it."""
+    """A command list on its way, and the answers to it.
 
-    __slots__ = ("_event", "_expected", "_failure", "_then", "finished", "replies")
+    Attributes:
+        expected: how many answers there will be.
+        replies: those that have come.
+        finished: no more will come.
+        overdue: why nobody should wait any longer; ``""``: they may.
+    """
+
+    __slots__ = ("_event", "_failure", "_then", "expected", "finished", "overdue", "replies")
 
     def __init__(self, expected: int, then: Callable[[Sequence[Reply]], None] | None = None) -> None:
         self.replies: list[Reply] = []
         self.finished = False
-        self._expected = expected
+        self.overdue = ""
+        self.expected = expected
         self._failure: Exception | None = None
         self._event: anyio.Event | None = None
         self._then = then
@@ -43,7 +45,7 @@ class Request:
     def add(self, reply: Reply) -> bool:
         """Take one answer; ``True`` if it was the last: an error drops the rest of a list."""
         self.replies.append(reply)
-        if reply.ok and len(self.replies) < self._expected:
+        if reply.ok and len(self.replies) < self.expected:
             return False
         self._finish()
         if self._then is not None and reply.ok:
@@ -68,23 +70,30 @@ class Request:
             raise TmuxRefusedError(b" ".join(self.replies[-1].lines).decode(errors="replace"))
         return self.replies
 
-    async def wait(self, limit: float) -> list[Reply]:
+    async def wait(self) -> list[Reply]:
         """Wait for the answers.
 
         Raises:
-            TimeoutError: none within ``limit`` seconds.
+            TimeoutError: none in the time that the channel gives it.
             TmuxRefusedError, SessionClosedError, EnvironmentFailedError: see :meth:`result`.
         """
-        if not self.finished:
+        if not self.finished and not self.overdue:
             self._event = self._event or anyio.Event()
-            with anyio.move_on_after(limit):
-                await self._event.wait()
+            await self._event.wait()
         if not self.finished:
-            raise TimeoutError(f"tmux has not answered for {limit:g} seconds")
+            raise TimeoutError(self.overdue)
         return self.result()
+
+    def expire(self, told: str) -> None:
+        """Whoever waits need not wait any longer; the answer may still come."""
+        self.overdue = told
+        self._wake()
 
     def _finish(self) -> None:
         self.finished = True
+        self._wake()
+
+    def _wake(self) -> None:
         if self._event is not None:
             self._event.set()
 
@@ -135,10 +144,13 @@ class Channel(Protocol):
     ended: Literal["exit", "lost"] | None
 
     @abstractmethod
-    def post(self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None) -> Request:
+    def post(
+        self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None, once: bool = False
+    ) -> Request:
         """Send a command list without waiting. Lists are run in the order of the calls.
 
-        ``then`` is called with the answers, in the order of the stream, unless tmux refuses.
+        ``then`` is called with the answers, in the order of the stream, unless tmux refuses. ``once``: it must not be
+        run twice, whatever happens; others may be.
         """
         ...
 
@@ -148,7 +160,7 @@ class Channel(Protocol):
         Raises:
             TimeoutError, TmuxRefusedError, SessionClosedError, EnvironmentFailedError: see :meth:`Request.wait`.
         """
-        return await self.post(*commands).wait(self.answer_timeout)
+        return await self.post(*commands).wait()
 
     async def sleep(self, seconds: float, changed: anyio.Event, goal: Goal | None) -> None:  # noqa: ARG002 - for others
         """Sleep until ``changed``, or for ``seconds``; ``goal`` is what whoever sleeps is waiting for.
@@ -170,109 +182,3 @@ class Channel(Protocol):
     def foreseen(self) -> list[Reply] | None:
         """The answers to that look, if it has been taken already and nothing was posted since."""
         return None
-
-
-class ControlChannel(Channel):
-    """One control-mode client.
-
-    Args:
-        stream: the client's stdin and stdout.
-        answer_timeout: see :class:`Channel`.
-        on_output: gets the pane and what its program writes, in tmux's escaped form, as it comes.
-        on_end: called once, when the stream has ended.
-    """
-
-    def __init__(
-        self,
-        stream: EnvironmentProcess,
-        *,
-        answer_timeout: float,
-        on_output: Callable[[bytes, bytes], None],
-        on_end: Callable[[], None],
-    ) -> None:
-        self.answer_timeout = answer_timeout
-        self.ended: Literal["exit", "lost"] | None = None
-        self.finished = anyio.Event()
-        self._stream = stream
-        self._on_output = on_output
-        self._on_end = on_end
-        self._reader = ControlReader()
-        self._pending: deque[Request] = deque()
-        self._outgoing: list[bytes] = []
-        self._attached = anyio.Event()
-        self._wake = anyio.Event()
-        self._scopes = (anyio.CancelScope(shield=True), anyio.CancelScope(shield=True))
-        self._reason = ""
-
-    def start(self, group: TaskGroup) -> None:
-        """Read and write in ``group``, until the stream ends."""
-        group.start_soon(self._read)
-        group.start_soon(self._write)
-
-    def post(self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None) -> Request:
-        """See :class:`Channel`."""
-        request = Request(len(commands), then)
-        if self.ended is not None:
-            request.fail(self._failure())
-            return request
-        self._pending.append(request)
-        self._outgoing.append(" ; ".join(commands).encode(errors="replace") + b"\n")
-        self._wake.set()
-        return request
-
-    def stop(self) -> None:
-        """End both tasks, after the client has been ended: a server that hangs may still hold the stream open."""
-        for scope in self._scopes:
-            scope.cancel()
-
-    # Both tasks are shielded: they end with the stream, whoever owns the stream decides when. A reader that is
-    # cancelled first leaves a tmux client that blocks, and with it a server.
-
-    async def _read(self) -> None:
-        ends = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
-        with self._scopes[0], suppress(*ends):
-            while True:
-                for event in self._reader.feed(await self._stream.receive(65536)):
-                    self._take(event)
-        self._end()
-
-    async def _write(self) -> None:
-        with (
-            self._scopes[1],
-            suppress(anyio.ClosedResourceError, anyio.BrokenResourceError, OSError),
-        ):
-            # What is written before the session exists is run before the command that makes it.
-            await self._attached.wait()
-            while self.ended is None:
-                await self._wake.wait()
-                self._wake = anyio.Event()
-                data = b"".join(self._outgoing)
-                self._outgoing.clear()
-                if data:
-                    await self._stream.send(data)
-
-    def _take(self, event: Event) -> None:
-        if isinstance(event, Output):
-            self._on_output(event.pane, event.escaped)
-        elif isinstance(event, Attached):
-            self._attached.set()
-        elif isinstance(event, Exit):
-            self.ended = "exit"
-            self._reason = event.reason
-        elif self._pending and self._pending[0].add(event):
-            self._pending.popleft()
-
-    def _end(self) -> None:
-        self.ended = self.ended or "lost"
-        while self._pending:
-            self._pending.popleft().fail(self._failure())
-        self._attached.set()
-        self._wake.set()
-        self.finished.set()
-        self._on_end()
-
-    def _failure(self) -> Exception:
-        if self.ended == "exit":
-            return SessionClosedError(f"the terminal session has ended{self._reason and f' ({self._reason})'}")
-        told = self._stream.stderr_tail
-        return EnvironmentFailedError(f"the connection to tmux is lost{told and f': {told}'}")

@@ -28,6 +28,9 @@ class TmuxConfig(BaseModel):
     )
     tmux_path: str = Field(default="", description="tmux to use; empty: found on PATH and in the usual places")
     answer_timeout_sec: float = Field(default=30, gt=0, description="seconds until tmux counts as hanging")
+    reconnect_timeout_sec: float = Field(
+        default=60, ge=0, description="seconds that a lost connection to tmux may take to be repaired"
+    )
     start_timeout_sec: float = Field(default=60, gt=0, description="seconds that the shell may take to start")
 
     @property

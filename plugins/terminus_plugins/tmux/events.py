@@ -22,6 +22,7 @@ class Listeners:
 
     def __init__(self) -> None:
         self._listeners: dict[object, Callable[[SessionEvent], None]] = {}
+        self._is_blind = False
 
     def __bool__(self) -> bool:
         return bool(self._listeners)
@@ -36,9 +37,22 @@ class Listeners:
         """Tell it nothing more."""
         self._listeners.pop(key, None)
 
-    def tell(self, kind: Literal["output", "input", "resize", "gap"], data: bytes | tuple[int, int] | str) -> None:
+    def gap(self, text: str) -> None:
+        """Tell that output is missing from here on, and no output until :meth:`screen`."""
+        self.tell("gap", text)
+        self._is_blind = True
+
+    def screen(self, size: tuple[int, int], screen: bytes) -> None:
+        """Tell how things are after a gap."""
+        self._is_blind = False
+        self.tell("resize", size)
+        self.tell("screen", screen)
+
+    def tell(
+        self, kind: Literal["output", "input", "resize", "gap", "screen"], data: bytes | tuple[int, int] | str
+    ) -> None:
         """Tell all of them."""
-        if self._listeners:
+        if self._listeners and not (self._is_blind and kind == "output"):
             event = SessionEvent(time.monotonic(), kind, data)
             for key, listener in list(self._listeners.items()):
                 self._tell(key, listener, event)

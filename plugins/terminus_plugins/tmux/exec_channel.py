@@ -50,7 +50,7 @@ class ExecRequest(Request):
         self.begun = self.dropped = False
         self._flush = flush
 
-    async def wait(self, limit: float) -> list[Reply]:  # noqa: ARG002 - the time limit is that of the exec
+    async def wait(self) -> list[Reply]:
         """See :class:`Request`."""
         if not self.finished:
             await self._flush()
@@ -102,7 +102,12 @@ class ExecChannel(Channel):
         self._look: list[Reply] | None = None
         self._lock = anyio.Lock()
 
-    def post(self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None) -> ExecRequest:
+    def post(
+        self,
+        *commands: str,
+        then: Callable[[Sequence[Reply]], None] | None = None,
+        once: bool = False,  # noqa: ARG002 - no list is ever sent again
+    ) -> ExecRequest:
         """See :class:`Channel`. Nothing is sent before somebody wants an answer, or waits."""
         request = ExecRequest(len(commands), then, self._flush)
         self._look = None

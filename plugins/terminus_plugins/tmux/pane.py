@@ -30,6 +30,7 @@ class Pane:
         channel: the way to the server.
         id: the pane's name in tmux, such as ``%0``.
         scroll: how many rows have left its history.
+        is_blind: output may be missing since the last look.
     """
 
     def __init__(self, config: TmuxConfig) -> None:
@@ -38,6 +39,7 @@ class Pane:
         self.scroll = ScrollCounter(config.history_limit, config.pane_width, config.pane_height)
         self._config = config
         self._usual = 8  # rows that a look takes above the screen
+        self.is_blind = False
         self._sizing: Request | None = None
 
     def use(self, channel: Channel) -> None:
@@ -74,6 +76,11 @@ class Pane:
         start = " -S -" if entire else ""
         lines = (await self.ask(f"capture-pane -p -t {self.id}{start}"))[0].lines
         return (await _decode(b"\n".join(lines))).rstrip("\n")
+
+    def gap(self) -> None:
+        """Output may be missing from here on."""
+        self.is_blind = True
+        self.scroll.gap()
 
     def count(self, escaped: bytes) -> None:
         """Count the rows of output, and ask for the size of the history before the count gets vague."""
@@ -148,7 +155,7 @@ class Pane:
         if check is not None:
             commands = (f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}", *commands)
         with self.speaking():
-            replies = await self.channel.post(*commands, then=note).wait(self.channel.answer_timeout)
+            replies = await self.channel.post(*commands, then=note).wait()
         look = await self._made(note, replies)
         if check is not None:
             look.check_first = max(look.trimmed, look.top - check[0])
@@ -159,6 +166,7 @@ class Pane:
         rows = await _decode_rows(replies[-2].lines)
         top = note.trimmed + note.state.history
         look = Look(note.state, note.trimmed, top + note.state.height - len(rows), rows)
+        look.unseen = self.is_blind
         if isinstance(self.scroll, UnseenScroll):
             look.unseen, look.unsure = True, self.scroll.is_unsure
         return look

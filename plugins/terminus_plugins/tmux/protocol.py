@@ -93,9 +93,11 @@ class ControlReader:
             return -1
         self._body.append(data[start:end])
         body = b"".join(self._body)
-        # The flags field: 1 answers a command of this client, 0 is about something else.
+        # The flags field: 1 answers a command of this client, 0 is about something else, such as its own beginning.
         if self._stamp.endswith(b" 1"):
             events.append(Reply(ok, body[1:].split(b"\n") if body else []))
+        elif not ok:
+            events.append(Exit(body.decode(errors="replace").strip()))
         self._stamp = None
         self._body.clear()
         return end + len(last)

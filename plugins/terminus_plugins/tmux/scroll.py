@@ -28,6 +28,7 @@ class ScrollCounter:
         self._history = 0
         self._feeds = 0  # line feeds since the last look: at the bottom of the screen each scrolls a row
         self._wraps = 0  # rows that long lines may have scrolled, at most
+        self._is_blind = False
 
     def output(self, escaped: bytes) -> bool:
         """Take output, in tmux's escaped form; ``True`` if it is time to look at the size again."""
@@ -36,10 +37,18 @@ class ScrollCounter:
         self._wraps += 1 + sum(len(line) // self.width for line in lines if len(line) >= self.width)
         return self._feeds + self._wraps > self._step // 4
 
+    def gap(self) -> None:
+        """Output may be missing since the last look at the size."""
+        self._is_blind = True
+
     def observe(self, history: int) -> None:
         """Take the size of the history as it is after the output taken so far."""
         grown = history - self._history
-        if history >= self._limit - self._step:
+        if self._is_blind:
+            self._is_blind = False
+            if grown < 0 or history >= self._limit - self._step:
+                self.doubts += 1
+        elif history >= self._limit - self._step:
             fewest = max(0, -(grown // self._step))
             most = (self._feeds + self._wraps - grown) // self._step
             # On the way to the bottom of the screen line feeds scroll nothing; below it each scrolls a row.

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 KEPT = "#{pid} #{pane_id} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
 """What is asked first; the options hold what a later process needs to know (:meth:`TmuxSession._keep`)."""
 
+REPAIRED = "[The connection to the terminal was lost for {:.1f} s. It works again, and every key has arrived once.]"
+
 
 class TmuxSession(Session):
     """One pane of one tmux server. Made by the backend, usable between its :meth:`begin` and the end of its channel.
@@ -48,6 +50,7 @@ class TmuxSession(Session):
         self._screen: Sequence[str] = ()
         self._held = 0  # more calls that belong together
         self._together = False  # the next keys go with the last ones
+        self._outage = 0.0  # seconds without a connection that nobody has been told of
 
     # -- what the backend calls ----------------------------------------------------------------------------------------
 
@@ -82,7 +85,7 @@ class TmuxSession(Session):
             data = unescape(escaped)
             self._listeners.tell("output", data)
             if self._watch.prompt.feed(data):
-                self._watch.on_change()
+                self._watch.told()
 
     def on_marks(self, marks: bytes, ended: str, ago: float) -> None:
         """Take what a channel without a stream has found: marks, an exit status, and how long ago anything changed."""
@@ -91,6 +94,21 @@ class TmuxSession(Session):
             marks += f"\x1b]133;X;{self.token};{ended}\a".encode()
         self._watch.prompt.feed(marks)
         self._watch.on_change()
+
+    def on_gap(self) -> None:
+        """The channel has lost its client."""
+        self._listeners.gap("the connection to the terminal was lost")
+
+    def on_repair(self, seconds: float) -> None:
+        """The channel has another client after so many seconds; called before anything else is asked of it."""
+        self._outage += seconds
+        self._pane.gap()
+        self._watch.gap()
+        self._pane.channel.post(
+            f"capture-pane -p -e -t {self._pane.id}",
+            f"display-message -p -t {self._pane.id} {quote(SCREEN_STATE)}",
+            then=lambda replies: self._listeners.screen(*draw(replies[1].lines[0], replies[0].lines)),
+        )
 
     def on_end(self) -> None:
         """The channel has ended."""
@@ -154,10 +172,15 @@ class TmuxSession(Session):
         """See :class:`terminus_core.Session`."""
         look = await self._pane.look(self._rows.wanted, self._rows.last)
         text = self._rows.read(look, (self._watch.prompt.cleared, self._pane.scroll.doubts))
+        self._pane.is_blind = False
         self._pane.foresee(self._rows.wanted)
         self._screen = look.screen
         if text.kind == "none" and await self._watch.is_over():
             raise self._closed()
+        if self._outage:
+            told = REPAIRED.format(self._outage)
+            self._outage = 0.0
+            text = TerminalText(f"{told}\n{text}", kind=text.kind, rows_left_out=text.rows_left_out)
         return text
 
     async def capture_pane(self, *, entire: bool = False) -> str:
@@ -229,9 +252,10 @@ class TmuxSession(Session):
             f"set-option -p -u -t {self._pane.id} @ended",
             respawn(self._pane.id, pane_argv(self.place, self._config.shell, token)),
             then=restarted,
+            once=True,
         )
         with self._pane.speaking():
-            await request.wait(self._pane.channel.answer_timeout)
+            await request.wait()
         await self._watch.wait_until_ready()
         self._keep()
 
@@ -251,10 +275,13 @@ class TmuxSession(Session):
         post = self._pane.channel.post
         first, *rest = keys.lists
         self._posted = post(
-            f"copy-mode -q -t {self._pane.id}", *first, then=lambda _: self._listeners.tell("input", keys.data)
+            f"copy-mode -q -t {self._pane.id}",
+            *first,
+            then=lambda _: self._listeners.tell("input", keys.data),
+            once=True,
         )
         for commands in rest:
-            self._posted = post(*commands)
+            self._posted = post(*commands, once=True)
 
     async def _settle_posted(self) -> None:
         """Wait until earlier keys have been taken."""
@@ -262,7 +289,7 @@ class TmuxSession(Session):
             return
         try:
             with self._pane.speaking():
-                await self._posted.wait(self._pane.channel.answer_timeout)
+                await self._posted.wait()
         except SessionClosedError as error:
             raise self._closed() from error
         finally:

@@ -99,7 +99,11 @@ class Place:
 
     def attach(self) -> str:
         """Command line of a control-mode client on the living session."""
-        return f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t ={self.name}"
+        socket = shlex.quote(f"{self.folder}/socket")
+        return (
+            f"[ -S {socket} ] || {{ echo '%exit its server is gone'; exit 1; }}; "
+            f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t ={self.name}"
+        )
 
     def start(self, argv: Sequence[str], owner: str, *, width: int, height: int, history_limit: int) -> str:
         """Command line that makes folder, server and session, and becomes a control-mode client, unless by exec.
@@ -121,8 +125,10 @@ class Place:
         )
         folder = shlex.quote(self.folder)
         commands = " \\; ".join(lists)
+        # Run again, after a connection that was lost before the server was ever reached.
+        again = "" if self.by_exec else f"if [ -S {folder}/socket ]; then {self.attach()}; fi; "
         return (
-            f"(umask 077; mkdir {folder} && echo $(date +%s) {shlex.quote(owner)} >{folder}/owner) || exit; "
+            f"{again}(umask 077; mkdir -p {folder} && echo $(date +%s) {shlex.quote(owner)} >{folder}/owner) || exit; "
             f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null {'' if self.by_exec else '-C '}{commands}"
         )
 

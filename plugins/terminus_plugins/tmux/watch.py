@@ -37,12 +37,14 @@ class ShellWatch:
         prompt: what the shell has said about itself.
         dead: the shell has ended, and tmux has confirmed it.
         home: name of the shell's program, as tmux tells it.
+        is_blind: marks may be missing since the last one.
     """
 
     def __init__(self, pane: Pane, config: TmuxConfig, token: str) -> None:
         self.prompt = PromptState(token)
         self.dead = False
         self.home = ""
+        self.is_blind = False
         self._pane = pane
         self._config = config
         self._spoke = False
@@ -62,6 +64,17 @@ class ShellWatch:
         if not self._spoke:
             self._spoke = True
             self.on_change()
+
+    def told(self) -> None:
+        """The shell has said something about itself."""
+        self.is_blind = False
+        self.on_change()
+
+    def gap(self) -> None:
+        """Output may be missing from here on."""
+        self.is_blind = True
+        self._last_output = time.monotonic()
+        self.on_change()
 
     def on_change(self) -> None:
         """Wake whoever waits for something to happen."""
@@ -102,14 +115,20 @@ class ShellWatch:
 
     async def wait_for_end(self, keys: Keys, seconds: float, *, was_idle: bool) -> bool:
         """Wait at most ``seconds`` for the end of the command that was typed; ``True`` if it has ended."""
-        if self.prompt.shell is not None:
-            return await self.wait(seconds, self.end_of(keys, was_idle=was_idle, jobs=False))
-        started = time.monotonic()  # a shell that does not tell: in the foreground again, and quiet
+        started = time.monotonic()
+        goal = self.end_of(keys, was_idle=was_idle, jobs=False)
         while (now := time.monotonic()) - started < seconds and not await self.is_over():
-            quiet = now - max(started, self._last_output)
-            if quiet >= 2 * SETTLE_SEC and await self._pane.tell("#{pane_current_command}") == self.home:
+            pause = POLL_SEC
+            if self.prompt.shell is not None and not self.is_blind:
+                pause = self._pause(goal)
+                if pause <= 0:
+                    return True
+            # A shell that does not tell: in the foreground again, and quiet.
+            elif now - max(started, self._last_output) >= 2 * SETTLE_SEC and self.home == await self._pane.tell(
+                "#{pane_current_command}"
+            ):
                 return True
-            await self._sleep(POLL_SEC)
+            await self._sleep(min(pause, started + seconds - now), goal)
         return await self.is_over()
 
     def end_of(self, keys: Keys, *, was_idle: bool, jobs: bool) -> Goal:

@@ -1,8 +1,11 @@
 """How a session begins and ends, and what it leaves behind: nothing."""
 
+# ruff: noqa: ASYNC110 - polling is how tests wait for the outside
+
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -11,6 +14,7 @@ import time
 from pathlib import Path
 
 import anyio
+import anyio.lowlevel
 import pytest
 
 from terminus_core import EnvironmentFailedError, SessionClosedError
@@ -289,24 +293,91 @@ async def test_end_of_the_server(terminal, how):
         assert session.exit_status is None
 
 
-async def test_end_of_our_client_is_not_the_end_of_the_session(terminal):
+async def _capture_for_ever(session) -> None:
+    """The server may answer the last requests of a client that is dead already."""
+    while True:
+        await session.capture_pane()
+
+
+async def client_of(session, killed="") -> str:
+    """Process id of our client; of the next one after one that was killed."""
+    while (told := tmux(session.place, "list-clients", "-F", "#{client_pid}")) == killed or not told.isdigit():
+        await anyio.sleep(0.02)
+    return told
+
+
+async def test_client_that_is_killed_has_a_successor(terminal, say):
+    events = []
     async with terminal.open() as session:
-        client = int(tmux(session.place, "list-clients", "-F", "#{client_pid}"))
-        async with anyio.create_task_group() as group:
-            group.start_soon(_kill_soon, client)
-            with anyio.fail_after(10):
-                await session.send_keys("", min_timeout_sec=60)
+        await session.get_incremental_output()
+        session.listen(events.append)
+        await say(session, "echo before")
+        os.kill(int(await client_of(session)), signal.SIGKILL)
+        text = await say(session, "echo one; sleep 0.3; seq 100; echo two")
+        notice, *rows = text.split("\n")
+        assert re.fullmatch(r"\[The connection to the terminal was lost for \d+\.\d s\. .*\]", notice)
+        assert rows == ["$ echo one; sleep 0.3; seq 100; echo two", "one", *map(str, range(1, 101)), "two", "$"]
+        assert await session.is_session_alive()
+        assert await say(session, "echo x") == "$ echo x\nx\n$"
+        await session.send_keys("exit 3\n", min_timeout_sec=20)
+        await within_a_second(lambda: _dead(session))
+        assert session.exit_status == 3
+    kinds = [event.kind for event in events if event.kind != "input"]
+    gap = kinds.index("gap")
+    assert kinds[gap + 1 : gap + 3] == ["resize", "screen"]
+    assert "output" in kinds[gap + 3 :]
+    assert kinds.count("gap") == 1
+    assert b"before" in next(event.data for event in events[::-1] if event.kind == "screen")
+    assert not processes_with(session.place.folder)
+
+
+async def test_wait_for_a_command_whose_end_nobody_saw(terminal):
+    """The prompt came while there was no client."""
+    async with terminal.open() as session, anyio.create_task_group() as group:
+        client = await client_of(session)
+
+        async def kill_while_the_server_stands() -> None:
+            await anyio.sleep(0.2)
+            os.kill(int(session.server), signal.SIGSTOP)
+            os.kill(int(client), signal.SIGKILL)
+            await anyio.sleep(0.5)
+            os.kill(int(session.server), signal.SIGCONT)
+
+        group.start_soon(kill_while_the_server_stands)
+        with anyio.fail_after(20):
+            await session.send_keys("sleep 0.4\n", block=True)
+
+
+async def test_every_key_arrives_once_though_clients_are_killed(terminal, say):
+    async with terminal.open() as session:
+        client = ""
+        for number in range(20):
+            client = await client_of(session, killed=client)
+            assert await session.is_session_alive()
+            os.kill(int(session.server), signal.SIGSTOP)  # nobody can tell what it will read yet
+            with anyio.move_on_after(0.02):
+                await session.send_keys(f"echo {number} >>got\n", min_timeout_sec=1)
+            os.kill(int(client), signal.SIGKILL)
+            os.kill(int(session.server), signal.SIGCONT)
+        await say(session, "true")
+        assert (terminal.folder / "got").read_text().split() == [str(number) for number in range(20)]
+        assert tmux(session.place, "list-clients").count("\n") == 0
+
+
+async def test_connection_that_cannot_be_repaired(terminal, tmp_path):
+    program = tmp_path / "mytmux"
+    program.symlink_to(shutil.which("tmux"))
+    async with terminal.open(tmux_path=str(program), reconnect_timeout_sec=0.3) as session:
+        client = await client_of(session)
+        program.unlink()
+        os.kill(int(client), signal.SIGKILL)
+        with anyio.fail_after(20), pytest.raises(EnvironmentFailedError, match="lost"):
+            await _capture_for_ever(session)
         with pytest.raises(EnvironmentFailedError, match="lost"):
             await session.send_keys("echo x\n")
         with pytest.raises(EnvironmentFailedError, match="lost"):
             await session.is_session_alive()
-        assert tmux(session.place, "list-sessions", "-F", "#S") == "run_1"
-    assert not processes_with(session.place.folder)
-
-
-async def _kill_soon(pid) -> None:
-    await anyio.sleep(0.2)
-    os.kill(pid, signal.SIGKILL)
+        os.kill(int(session.server), signal.SIGKILL)
 
 
 async def test_forged_end_mark_is_not_believed(terminal, say):
