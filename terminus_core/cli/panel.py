@@ -29,7 +29,9 @@ REFRESH_SEC = 0.25
 EVENTS = 6
 """How many of the newest events are shown."""
 ROWS = 12
-"""How many of the terminal's last rows are shown."""
+"""How many of the terminal's last rows are shown, at most."""
+OTHER_ROWS = 18
+"""How many rows all else may take: frames, state, how to watch, plan, events."""
 
 
 class PanelView(LiveView):
@@ -101,12 +103,14 @@ class PanelView(LiveView):
             watch = getattr(self.run.session, "attach_command", None)
             state = f"episode {self.run.n_episodes} \u00b7 {state} \u00b7 {spent(self.run.totals)}"
         parts: list[Any] = [Text(state, style="bold")]
+        if watch:
+            parts.append(Text(f"to watch: {literal(watch)}", style="dim", overflow="fold"))
         if self._plan:
             parts.append(Text(f"plan: {shorten(self._plan, 2 * LINE)}", style="italic"))
         parts += [Text(""), *self._events]
         if self._rows:
-            rows = Text("\n".join(literal(row) for row in self._rows), overflow="ellipsis", no_wrap=True)
+            fitting = max(3, self._console.height - OTHER_ROWS)
+            shown = [literal(row) for row in self._rows[-fitting:]]
+            rows = Text("\n".join(shown), overflow="ellipsis", no_wrap=True)
             parts += [Text(""), Frame(rows, title="terminal", title_align="left", border_style="dim")]
-        if watch:
-            parts.append(Text(f"to watch: {literal(watch)}", style="dim", overflow="fold"))
         return Frame(Group(*parts), title="terminus", title_align="left")

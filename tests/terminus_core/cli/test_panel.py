@@ -18,9 +18,11 @@ def on_a_terminal(folder, *words):
     pid, terminal = pty.fork()
     if pid == 0:
         os.environ |= {"TERM": "xterm-256color", "HOME": str(folder)}
+        os.environ.pop("LINES", None)
+        os.environ.pop("COLUMNS", None)
         os.chdir(folder)
+        fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         os.execv(sys.executable, [sys.executable, "-m", "terminus_core", *words])
-    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     screen = pyte.Screen(COLUMNS, ROWS)
     stream = pyte.ByteStream(screen)
     shown = set()
