@@ -70,6 +70,7 @@ class ObserverTests(ConformanceSuite):
         **ConformanceSuite.known_capabilities,
         "changes_messages": "changes what is sent to the model",
         "changes_observation": "changes what the model sees of the terminal",
+        "changes_prompts": "changes the task's text, or says something before a prompt",
         "files": "leaves files in the run's folder",
     }
     complete_capabilities: ClassVar[frozenset[str]] = frozenset({"trio"})
@@ -160,7 +161,7 @@ class ObserverTests(ConformanceSuite):
         for folder, observers in (("with", [make_observer()]), ("without", [])):
             await _trial([works(), works(), claim(), claim()], tmp_path / folder, *observers, Keeper()).run()
         with_it, without = kept
-        if "changes_observation" not in self.capabilities:
+        if not self.capabilities & {"changes_observation", "changes_prompts"}:
             assert with_it == without
         assert [message["role"] for message in with_it] == [message["role"] for message in without]
         assert all(isinstance(message["content"], str) for message in with_it)
@@ -172,7 +173,7 @@ class ObserverTests(ConformanceSuite):
             trial = _trial([works(), works(), claim(), claim()], tmp_path / folder, *observers)
             await trial.run()
             sent.append(trial.requests)
-        if not self.capabilities & {"changes_messages", "changes_observation"}:
+        if not self.capabilities & {"changes_messages", "changes_observation", "changes_prompts"}:
             assert sent[0] == sent[1]
         assert TASK in str(sent[0][0])
 

@@ -23,34 +23,32 @@ def run(*words, cwd):
     )
 
 
-def mypy(file, cwd):
-    """Numbers of the lines that mypy reports."""
+def mypy(cwd):
+    """Names of files, and numbers of the lines in them, that mypy reports."""
     options = ("--strict", "--no-incremental", "--config-file=", "--output=json")
-    done = run(sys.executable, "-m", "mypy", *options, file, cwd=cwd)
+    done = run(sys.executable, "-m", "mypy", *options, "right.py", "wrong.py", cwd=cwd)
     found = [json.loads(line) for line in done.stdout.splitlines() if line]
-    return {each["line"] for each in found if each["severity"] == "error"}
+    return {(each["file"], each["line"]) for each in found if each["severity"] == "error"}
 
 
-def pyright(file, cwd):
-    """Numbers of the lines that pyright reports in its own strict mode."""
+def pyright(cwd):
+    """The same of pyright in its own strict mode."""
     (cwd / "pyrightconfig.json").write_text('{"typeCheckingMode": "strict"}')
-    (cwd / file.name).write_text(file.read_text())
-    done = run(sys.executable, "-m", "basedpyright", "--outputjson", file.name, cwd=cwd)
+    done = run(sys.executable, "-m", "basedpyright", "--outputjson", cwd=cwd)
     found = json.loads(done.stdout)["generalDiagnostics"]
-    return {each["range"]["start"]["line"] + 1 for each in found if each["severity"] == "error"}
+    return {
+        (Path(each["file"]).name, each["range"]["start"]["line"] + 1) for each in found if each["severity"] == "error"
+    }
 
 
 @pytest.mark.parametrize("checker", [mypy, pyright])
-def test_what_is_right_is_not_reported(checker, tmp_path):
-    assert checker(EXAMPLES / "right.py", tmp_path) == set()
-
-
-@pytest.mark.parametrize("checker", [mypy, pyright])
-def test_each_mistake_is_reported(checker, tmp_path):
-    file = EXAMPLES / "wrong.py"
-    wrong = {number for number, line in enumerate(file.read_text().splitlines(), start=1) if "# wrong" in line}
+def test_each_mistake_is_reported_and_nothing_else(checker, tmp_path):
+    for name in ("right.py", "wrong.py"):
+        (tmp_path / name).write_text((EXAMPLES / name).read_text())
+    lines = enumerate((EXAMPLES / "wrong.py").read_text().splitlines(), start=1)
+    wrong = {("wrong.py", number) for number, line in lines if "# wrong" in line}
     assert len(wrong) == 10
-    assert checker(file, tmp_path) == wrong
+    assert checker(tmp_path) == wrong
 
 
 def test_every_public_name_is_completely_typed(tmp_path):

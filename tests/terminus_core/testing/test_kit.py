@@ -201,14 +201,14 @@ WRONG = {
                 return 7
 
         class TestSilly(LLMTests):
-            capabilities = LLMTests.complete_capabilities
+            capabilities = LLMTests.complete_capabilities - {"silence"}
             @pytest.fixture
             def make_llm(self):
                 return lambda *script: Silly()
         """,
         {
             *{"names_and_limits", "counting_is_about_right", "the_providers", "told_before_it_is_sent", "left_alone"},
-            *{"usage_is", "tool_calls_keep", "at_the_same_time", "a_fault_is", "too_long", "waiting_blocks_nobody"},
+            *{"usage_is", "tool_calls_keep", "at_the_same_time", "a_fault_is", "too_long"},
         },
     ),
 }
