@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,6 +11,8 @@ from types import TracebackType
 from typing import Any, Self
 
 from terminus_core.errors import ConfigError
+
+logger = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 _TAKEN = (RUN_FILE, "trajectory.json")
@@ -46,14 +49,17 @@ class RunFile:
             raise ConfigError(f"cannot use logs folder {logs_dir}: {error.strerror or error}") from None
 
     def finish(self, status: str, reason: str, n_episodes: int) -> None:
-        """Write down how the run ended."""
+        """Write down how the run ended; a failure is logged."""
         self._data |= {
             "status": status,
             "reason": reason,
             "n_episodes": n_episodes,
             "finished_at": datetime.now(UTC).isoformat(),
         }
-        self._write()
+        try:
+            self._write()
+        except OSError as error:  # a full disk, a folder that is gone: no reason to lose the result
+            logger.error("Failed to write %s: %s", self._path, error)  # noqa: TRY400 - one line says it
 
     def _write(self) -> None:
         fresh = self._path.with_name(f".{RUN_FILE}.new")
