@@ -132,7 +132,7 @@ async def test_a_time_limit_leaves_everything_complete(tmp_path, place):
         async with place() as there:
             await run.agent.setup(there)
             task = asyncio.create_task(run.agent.run(TASK, there, run.context))
-            await asyncio.to_thread(server.wait_for, 3)
+            await asyncio.to_thread(server.wait_for, 3, 100)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

@@ -132,7 +132,7 @@ def test_side_by_side_with_terminus_2(run_trial):
 
 
 def test_a_time_limit_of_harbor(run_trial, task):
-    (task / "task.toml").write_text('version = "1.0"\n[agent]\ntimeout_sec = 8\n')
+    (task / "task.toml").write_text('version = "1.0"\n[agent]\ntimeout_sec = 25\n')
     with ProviderServer([SCRIPT[0], silent()]) as server:
         trial = run_trial(OURS, "-m", "openai/scripted", "--base-url", server.url)
     assert trial.result["exception_info"]["exception_type"] == "AgentTimeoutError"
