@@ -196,6 +196,8 @@ class TmuxSession(Session):
             if self._watch.dead or channel.ended == "exit":
                 return False
             try:
+                if channel.has_just_answered:
+                    return not await self._watch.is_over()
                 await channel.ask(f"has-session -t ={self.place.name}")
                 return not await self._watch.is_over()
             except TimeoutError:
@@ -254,8 +256,7 @@ class TmuxSession(Session):
             then=restarted,
             once=True,
         )
-        with self._pane.speaking():
-            await request.wait()
+        await self._pane.answers(request)
         await self._watch.wait_until_ready()
         self._keep()
 
@@ -288,8 +289,7 @@ class TmuxSession(Session):
         if self._posted is None:
             return
         try:
-            with self._pane.speaking():
-                await self._posted.wait()
+            await self._pane.answers(self._posted)
         except SessionClosedError as error:
             raise self._closed() from error
         finally:
