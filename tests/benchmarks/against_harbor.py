@@ -7,8 +7,8 @@ other passes the work on to the one that ``TERMINUS_HARBOR_PYTHON`` names, and s
 Markdown table. Each side has a process of its own and an empty home folder; both run commands on this machine, with the
 same keystrokes and a model that answers at once.
 
-*Session calls* are alive? + keys + read, with 0.1 s between keys and read, which do not count. *Own time* is the wall time
-from request to request; the commands wait for nothing.
+*Session calls* are alive? + keys + read, with 0.1 s between keys and read, which do not count. *Own time* is the wall
+time from request to request; the commands wait for nothing.
 """
 
 # ruff: noqa: PLC0415 - Harbor may not be there
