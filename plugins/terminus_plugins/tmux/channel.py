@@ -143,11 +143,6 @@ class Channel(Protocol):
     answer_timeout: float
     ended: Literal["exit", "lost"] | None
 
-    @property
-    def has_just_answered(self) -> bool:
-        """Whether tmux has answered something a moment ago, so that asking whether it is there tells nothing new."""
-        return False
-
     @abstractmethod
     def post(
         self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None, once: bool = False

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import secrets
-import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
@@ -29,7 +28,6 @@ DONE = "@done"
 """Server option with the number of the last list that must not run twice."""
 FIRST_PAUSE_SEC = 0.05
 LONGEST_PAUSE_SEC = 5.0
-MOMENT_SEC = 0.1
 STATUS_SEC = 1.0
 """How long the status of a client may take to be known after the end of its stream."""
 
@@ -42,7 +40,7 @@ class ControlRequest(Request):
     Attributes:
         data: it, as bytes.
         number: of a list that must not run twice; 0: it may.
-        since: ``time.monotonic()`` from when on an answer is expected.
+        since: loop time from when on an answer is expected.
     """
 
     __slots__ = ("data", "number", "since")
@@ -51,7 +49,7 @@ class ControlRequest(Request):
         super().__init__(expected, then)
         self.data = data
         self.number = number
-        self.since = 0.0
+        self.since = anyio.current_time()
 
 
 class ControlChannel(Channel):
@@ -99,7 +97,6 @@ class ControlChannel(Channel):
         self._wake = anyio.Event()
         self._is_up = False
         self._is_repairing = False
-        self._is_ending = False
         self._attached = 0  # clients so far
         self._client = ""  # name of the last of them
         self._lost_at = 0.0
@@ -107,7 +104,6 @@ class ControlChannel(Channel):
         self._token = secrets.token_hex(4)
         self._number = 0
         self._told = ""
-        self._answered = -math.inf  # when the last list that has been answered was sent
         self._scope = anyio.CancelScope(shield=True)
 
     def post(
@@ -124,14 +120,8 @@ class ControlChannel(Channel):
         elif self._is_up:
             self._send(request)
         else:
-            request.since = time.monotonic()
             self._held.append(request)
         return request
-
-    @property
-    def has_just_answered(self) -> bool:
-        """See :class:`Channel`."""
-        return self._is_up and not self._pending and time.monotonic() - self._answered < MOMENT_SEC
 
     async def run(self) -> None:
         """Read and write until the server is gone, or the way to it for good.
@@ -152,11 +142,6 @@ class ControlChannel(Channel):
         self.finished.set()
         self._on_end()
 
-    def end(self) -> None:
-        """Make an end of the server."""
-        self.post("kill-server")
-        self._is_ending = True
-
     def stop(self) -> None:
         """End it, after the first client has been ended: a server that hangs may still hold the stream open."""
         self._scope.cancel()
@@ -174,8 +159,6 @@ class ControlChannel(Channel):
                         self._take(event)
             group.cancel_scope.cancel()
         self._told = self._told or stream.stderr_tail
-        if self._is_ending:
-            self.ended = "exit"  # tmux before 3.2 does not say so
         if self._is_up:
             self._lost_at = anyio.current_time()
             if self.ended is None:
@@ -198,7 +181,7 @@ class ControlChannel(Channel):
                     await stream.send(data)
 
     def _send(self, request: ControlRequest) -> None:
-        request.since = time.monotonic()
+        request.since = anyio.current_time()
         self._pending.append(request)
         self._outgoing.append(request.data)
         self._wake.set()
@@ -208,10 +191,9 @@ class ControlChannel(Channel):
             self._on_output(event.pane, event.escaped)
         elif isinstance(event, Reply):
             if self._pending and self._pending[0].add(event):
-                self._answered = self._pending.popleft().since
+                self._pending.popleft()
         elif isinstance(event, Exit):
             self.ended = "exit"
-            self._is_up = False
             self._told = event.reason
         elif not self._is_up and not self._pending:
             self._greet()
@@ -246,13 +228,13 @@ class ControlChannel(Channel):
     async def _look_at_the_clock(self) -> None:
         """Let requests expire: one timer for all of them."""
         while True:
-            now = earliest = time.monotonic()
+            now = earliest = anyio.current_time()
             for request in () if self._is_repairing else (*self._pending, *self._held):
                 if now < request.since + self.answer_timeout:
                     earliest = min(earliest, request.since)
                 elif not request.overdue:
                     request.expire(f"tmux has not answered for {self.answer_timeout:g} seconds")
-            await anyio.sleep(earliest + self.answer_timeout - now)
+            await anyio.sleep_until(earliest + self.answer_timeout)
 
     # -- another client ------------------------------------------------------------------------------------------------
 

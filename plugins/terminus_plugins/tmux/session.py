@@ -196,8 +196,6 @@ class TmuxSession(Session):
             if self._watch.dead or channel.ended == "exit":
                 return False
             try:
-                if channel.has_just_answered:
-                    return not await self._watch.is_over()
                 await channel.ask(f"has-session -t ={self.place.name}")
                 return not await self._watch.is_over()
             except TimeoutError:
@@ -256,7 +254,8 @@ class TmuxSession(Session):
             then=restarted,
             once=True,
         )
-        await self._pane.answers(request)
+        with self._pane.speaking():
+            await request.wait()
         await self._watch.wait_until_ready()
         self._keep()
 
@@ -289,7 +288,8 @@ class TmuxSession(Session):
         if self._posted is None:
             return
         try:
-            await self._pane.answers(self._posted)
+            with self._pane.speaking():
+                await self._posted.wait()
         except SessionClosedError as error:
             raise self._closed() from error
         finally:
