@@ -11,6 +11,8 @@ from terminus_core import SessionEvent
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from terminus_plugins.tmux.protocol import Reply
+
 logger = logging.getLogger(__name__)
 
 SCREEN_STATE = "#{pane_width} #{pane_height} #{cursor_x} #{cursor_y} #{alternate_on} #{cursor_flag}"
@@ -66,10 +68,10 @@ class Listeners:
             self.remove(key)
 
 
-def draw(state: bytes, rows: Sequence[bytes]) -> tuple[tuple[int, int], bytes]:
-    """The size of a terminal and bytes that draw its screen, from :data:`SCREEN_STATE` and ``capture-pane -e``."""
-    width, height, x, y, alternate, cursor = map(int, state.split())
-    parts = [b"\x1b[?1049h" if alternate else b"", b"\x1b[0m\x1b[H\x1b[2J", b"\r\n".join(rows)]
+def draw(replies: Sequence[Reply]) -> tuple[tuple[int, int], bytes]:
+    """The size of a terminal and bytes that draw its screen, from ``capture-pane -e`` and :data:`SCREEN_STATE`."""
+    width, height, x, y, alternate, cursor = map(int, replies[1].lines[0].split())
+    parts = [b"\x1b[?1049h" if alternate else b"", b"\x1b[0m\x1b[H\x1b[2J", b"\r\n".join(replies[0].lines)]
     parts.append(b"\x1b[0m\x1b[%d;%dH" % (y + 1, x + 1))
     if not cursor:
         parts.append(b"\x1b[?25l")

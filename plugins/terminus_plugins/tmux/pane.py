@@ -10,12 +10,13 @@ from anyio import to_thread
 
 from terminus_core import SessionClosedError
 from terminus_plugins.tmux.channel import Channel, Foresight, Request, TmuxRefusedError
+from terminus_plugins.tmux.events import SCREEN_STATE
 from terminus_plugins.tmux.protocol import Reply, quote
 from terminus_plugins.tmux.rows import STATE, Look, State
 from terminus_plugins.tmux.scroll import ScrollCounter, UnseenScroll
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from terminus_plugins.tmux.config import TmuxConfig
 
@@ -31,6 +32,7 @@ class Pane:
         id: the pane's name in tmux, such as ``%0``.
         scroll: how many rows have left its history.
         is_blind: output may be missing since the last look.
+        drawn: takes the answers to :meth:`draw_list`, of which each look then brings some along.
     """
 
     def __init__(self, config: TmuxConfig) -> None:
@@ -40,6 +42,7 @@ class Pane:
         self._config = config
         self._usual = 8  # rows that a look takes above the screen
         self.is_blind = False
+        self.drawn: Callable[[Sequence[Reply]], None] | None = None
         self._sizing: Request | None = None
 
     def use(self, channel: Channel) -> None:
@@ -146,7 +149,16 @@ class Pane:
 
     def _look_list(self, back: object) -> tuple[str, ...]:
         """The command list of a look; the capture comes first: it refuses if the pane is gone."""
-        return (f"capture-pane -p -t {self.id} -S -{back}", f"display-message -p -t {self.id} {quote(STATE)}")
+        drawing = self.draw_list() if self.drawn else ()
+        return (
+            *drawing,
+            f"capture-pane -p -t {self.id} -S -{back}",
+            f"display-message -p -t {self.id} {quote(STATE)}",
+        )
+
+    def draw_list(self) -> tuple[str, str]:
+        """The command list of a screen with its colours and its cursor."""
+        return (f"capture-pane -p -e -t {self.id}", f"display-message -p -t {self.id} {quote(SCREEN_STATE)}")
 
     async def _look_from(self, back: int, check: tuple[int, int] | None = None) -> Look:
         """Take the screen and ``back`` rows above it; ``check``: bounds of more, in rows above the screen."""
@@ -163,6 +175,8 @@ class Pane:
         return look
 
     async def _made(self, note: _Note, replies: Sequence[Reply]) -> Look:
+        if self.drawn and len(replies) > len(("check", "capture", "state")):
+            self.drawn(replies[-4:-2])
         rows = await _decode_rows(replies[-2].lines)
         top = note.trimmed + note.state.history
         look = Look(note.state, note.trimmed, top + note.state.height - len(rows), rows)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from terminus_core import EnvironmentFailedError, Session, SessionClosedError, SessionEvent, TerminalText
 from terminus_plugins.tmux.channel import Channel, Request, TmuxRefusedError
-from terminus_plugins.tmux.events import SCREEN_STATE, Listeners, draw
+from terminus_plugins.tmux.events import Listeners, draw
 from terminus_plugins.tmux.keys import Keys, compile_keys
 from terminus_plugins.tmux.pane import Pane
 from terminus_plugins.tmux.protocol import Reply, quote, unescape
@@ -104,11 +104,7 @@ class TmuxSession(Session):
         self._outage += seconds
         self._pane.gap()
         self._watch.gap()
-        self._pane.channel.post(
-            f"capture-pane -p -e -t {self._pane.id}",
-            f"display-message -p -t {self._pane.id} {quote(SCREEN_STATE)}",
-            then=lambda replies: self._listeners.screen(*draw(replies[1].lines[0], replies[0].lines)),
-        )
+        self._pane.channel.post(*self._pane.draw_list(), then=lambda replies: self._listeners.screen(*draw(replies)))
 
     def on_end(self) -> None:
         """The channel has ended."""
@@ -205,24 +201,25 @@ class TmuxSession(Session):
         raise EnvironmentFailedError(f"tmux does not answer: asked twice, {channel.answer_timeout:g} seconds each")
 
     def listen(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
-        """See :class:`terminus_core.Session`. Size and screen come with tmux's answer, before any later output."""
+        """See :class:`terminus_core.Session`. Size and screen come with tmux's answer, before any later output.
+
+        Without a stream, the screen at each look is all that is told of the output.
+        """
         key = object()
         stopped = False
 
         def begin(replies: Sequence[Reply]) -> None:
             if not stopped:
-                self._listeners.add(key, listener, *draw(replies[1].lines[0], replies[0].lines))
+                self._listeners.add(key, listener, *draw(replies))
 
         def stop() -> None:
             nonlocal stopped
             stopped = True
             self._listeners.remove(key)
 
-        self._pane.channel.post(
-            f"capture-pane -p -e -t {self._pane.id}",
-            f"display-message -p -t {self._pane.id} {quote(SCREEN_STATE)}",
-            then=begin,
-        )
+        if not self._pane.channel.streams:
+            self._pane.drawn = lambda replies: self._listeners.tell("screen", draw(replies)[1])
+        self._pane.channel.post(*self._pane.draw_list(), then=begin)
         return stop
 
     async def resize(self, width: int, height: int) -> None:

@@ -197,14 +197,16 @@ async def test_a_place_that_answers_no_more(terminal):
         del place.exec
 
 
-async def test_without_a_stream_that_is_told(terminal):
+async def test_without_a_stream_each_look_is_told(terminal):
     events = []
     async with opened(terminal, Place()) as session:
         assert "stream" not in session.capabilities
         session.listen(events.append)
-        await session.send_keys("echo one\n", block=True, max_timeout_sec=LONG)
-        await session.get_incremental_output()
-    assert [event.kind for event in events] == ["resize", "screen", "input"]
+        for _ in range(2):
+            await session.send_keys("echo one\n", block=True, max_timeout_sec=LONG)
+            await session.get_incremental_output()
+    assert [event.kind for event in events] == ["resize", "screen", *["input", "screen"] * 2]
+    assert b"$ echo one\r\none\r\n$" in events[-1].data
 
 
 @pytest.mark.parametrize("path", ["file:///tmp", "B;0;1;08", "B;0;$(touch evil);9", "';touch evil;'", "é ✓"])
