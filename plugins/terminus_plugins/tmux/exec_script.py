@@ -31,6 +31,9 @@ MARGIN = 8
 # sleep knows fractions. w: wait at most $1 seconds, until $2 new prompts (0: any number, and quiet) of the form $3.
 _FUNCTIONS = """\
 unset TMUX TMUX_PANE
+timer=
+trap 'kill $timer 2>/dev/null' EXIT
+trap exit HUP TERM PIPE
 t() {{ {client} "$@"; }}
 gone() {{ t has-session -t ={name} 2>/dev/null || {{ echo '{mark} gone'; exit; }}; }}
 a() {{

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from terminus_core.testing import SessionBackendTests
+from terminus_core.testing import EnvironmentTests, SessionBackendTests
 from terminus_core.testing.session_keys import SessionKeyTests
 from terminus_core.testing.session_rows import SessionRowTests
 from terminus_plugins.tmux import TmuxBackend
@@ -23,6 +23,16 @@ class ByExec:
     @pytest.fixture
     def backend(self):
         return TmuxBackend(TmuxBackend.Config(history_limit=SessionBackendTests.history_rows))
+
+    @pytest.fixture
+    def environment(self):
+        return ExecOnlyEnvironment()
+
+
+class TestTheEnvironment(EnvironmentTests):
+    """What stands for such places keeps to the interface."""
+
+    capabilities = frozenset({"trio", "permissions", "users"})
 
     @pytest.fixture
     def environment(self):

@@ -5,18 +5,22 @@ from __future__ import annotations
 import json
 import os
 import signal
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
 
+import anyio
 import pytest
 
 from terminus_core import Agent, EnvironmentFailedError, ExecResult, SessionClosedError
 from terminus_core.testing import FakeLLM
 from terminus_plugins.tmux import TmuxBackend
 from tests.support.exec_only import ExecOnlyEnvironment
+from tests.support.markdown_blocks import blocks, run_block
 
 pytestmark = pytest.mark.anyio
+
+PAGE = Path(__file__).parents[3] / "docs" / "places" / "exec-only.md"
 
 LONG = 20.0
 
@@ -182,6 +186,30 @@ async def test_tmux_that_hangs(terminal):
         assert (await session.get_incremental_output()).endswith("two\n$")
 
 
+async def test_nothing_of_a_wait_is_left_when_tmux_is_killed(terminal):
+    async with opened(terminal, Place()) as session, anyio.create_task_group() as group:
+
+        async def kill() -> None:
+            while not _sleeping():  # noqa: ASYNC110 - nobody tells
+                await anyio.sleep(0.05)
+            os.kill(int(session.server), signal.SIGKILL)
+
+        group.start_soon(kill)
+        with anyio.fail_after(10), pytest.raises(SessionClosedError):
+            await session.send_keys("cat\n", block=True, max_timeout_sec=47)
+        assert not await session.is_session_alive()
+    assert not _sleeping()
+
+
+def _sleeping() -> list[str]:
+    """The timers of a wait of 47 seconds, or a little less."""
+    found = []
+    for line in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            found += [text for text in [line.read_text()] if text.startswith(("sleep\x0046.", "sleep\x0047."))]
+    return found
+
+
 async def test_a_place_that_answers_no_more(terminal):
     place = Place()
     async with opened(terminal, place) as session:
@@ -215,3 +243,10 @@ async def test_a_path_that_a_program_sets_is_not_believed(terminal, path):
         await session.send_keys(f"printf '\\033]7;%s\\007' {path!r}; sleep 0.4; echo done\n", min_timeout_sec=LONG)
         assert (await session.get_incremental_output()).endswith("\ndone\n$")
     assert not (terminal.folder / "evil").exists()
+
+
+def test_the_environment_of_the_page_works(tmp_path):
+    (block,) = [each for each in blocks(PAGE) if each.what == "tests of exec-only"]
+    script = [reply("echo hello\n"), reply(done=True), reply(done=True)]
+    (tmp_path / "replies.jsonl").write_text("".join(json.dumps({"content": each}) + "\n" for each in script))
+    assert run_block(block, tmp_path) == "completed\n"

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from harbor.utils.trajectory_validator import TrajectoryValidator
 
+from tests.support.markdown_blocks import blocks
 from tests.support.provider_server import ProviderServer, silent
 from tests.terminus_plugins.harbor.inside.conftest import KEY, TASK, said
 
@@ -142,3 +143,33 @@ def test_a_time_limit_of_harbor(run_trial, task):
     assert trial.trajectory["final_metrics"]["extra"]["status"] == "cancelled"
     validator = TrajectoryValidator()
     assert validator.validate(trial.folder / "agent" / "trajectory.json"), validator.errors
+
+
+PAGE = Path(__file__).parents[4] / "docs" / "places" / "harbor.md"
+COMMANDS = [block.text for block in blocks(PAGE) if block.what == "tests in Harbor"]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=range(len(COMMANDS)))
+def test_the_commands_of_the_page(tmp_path, task, command):
+    (tmp_path / "path" / "to").mkdir(parents=True)
+    task.rename(tmp_path / "path" / "to" / "task")
+    variables = {
+        "PYTHONPATH": str(Path(__file__).parent),
+        "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
+    }
+    with ProviderServer([SCRIPT[0], SCRIPT[-1], SCRIPT[-1]]) as server:
+        # What a person has set beside it: a key and a URL; and a place that needs no container engine.
+        variables |= {"OPENAI_BASE_URL": server.url}
+        done = subprocess.run(
+            f"{command.strip()} --env bubblewrap:Bubblewrap -y -q",
+            shell=True,
+            cwd=tmp_path,
+            env={**os.environ, **variables},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout
+    (folder,) = tmp_path.glob("jobs/*/task__*")
+    assert Trial(folder, done.stdout).reward == 1.0
