@@ -195,7 +195,7 @@ async def test_nothing_of_a_wait_is_left_when_tmux_is_killed(terminal):
             os.kill(int(session.server), signal.SIGKILL)
 
         group.start_soon(kill)
-        with anyio.fail_after(10), pytest.raises(SessionClosedError):
+        with anyio.fail_after(10):
             await session.send_keys("cat\n", block=True, max_timeout_sec=47)
         assert not await session.is_session_alive()
     assert not _sleeping()
