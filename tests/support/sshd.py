@@ -59,10 +59,10 @@ class Sshd:
     def home(self):
         return Path(pwd.getpwnam(self.user).pw_dir)
 
-    def trust(self):
-        """Make the key that it has now the known one."""
+    def trust(self, port=None):
+        """Make the key that it has now the known one, of another port if it is reached by that."""
         kind, blob, *_ = (self.folder / "host_key.pub").read_text().split()
-        self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {kind} {blob}\n")
+        self.known_hosts.write_text(f"[127.0.0.1]:{port or self.port} {kind} {blob}\n")
 
     def settings(self, **more):
         """For ``[environment.ssh]``."""

@@ -34,6 +34,7 @@ class ClientChannel:
         self.ended = anyio.Event()
         self.return_code: int | None = None
         self.loss = ""
+        self.is_lost = False
         self._process = process
         self._explain = explain
         self._has_spoken = False

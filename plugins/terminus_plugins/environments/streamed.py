@@ -43,6 +43,11 @@ class Channel(Protocol):
     """Set when the process has ended or the connection is lost."""
 
     @property
+    def is_lost(self) -> bool:
+        """Whether the connection broke: nobody knows how far the process has got. The place may answer again."""
+        ...
+
+    @property
     def return_code(self) -> int | None:
         """``None`` while it runs, or if no status was received."""
 
@@ -60,6 +65,10 @@ class Channel(Protocol):
     async def receive(self) -> bytes:
         """Read stdout; :class:`anyio.EndOfStream` at its end, by when ``return_code`` stands if it ever will."""
         ...
+
+
+class _LostError(EnvironmentFailedError):
+    """The connection broke before the command's own output began."""
 
 
 class StreamedEnvironment(Environment):
@@ -85,9 +94,12 @@ class StreamedEnvironment(Environment):
         """Run a shell command to its end; children that it left in the background are not waited for."""
         stdout, stderr = bytearray(), bytearray()
         with anyio.fail_after(timeout_sec):
-            async with self._started(start(command, cwd=cwd, env=env), user, stderr, politely=False) as process:
-                await process.send_eof()
-                await _read_until_ended(process, stdout, stderr)
+            try:
+                async with self._started(start(command, cwd=cwd, env=env), user, stderr, politely=False) as process:
+                    await process.send_eof()
+                    await _read_until_ended(process, stdout, stderr)
+            except _LostError as error:  # no other than a loss a moment later
+                return ExecResult(stderr=str(error), return_code=None)
         return ExecResult(await _decode(stdout), await _decode(stderr), process.return_code)
 
     @asynccontextmanager
@@ -261,6 +273,8 @@ async def _begin(channel: Channel, told: Start, stderr: bytes | bytearray) -> tu
                 return found
     with anyio.move_on_after(GRACE_SEC):
         await channel.ended.wait()
+    if channel.is_lost:
+        raise _LostError(channel.loss)
     words = bytes(stderr or output)[-TAIL_BYTES:].decode(errors="replace").strip()
     raise EnvironmentFailedError(channel.loss or words.rpartition("\n")[2])
 

@@ -5,7 +5,7 @@
 import signal
 import subprocess
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from threading import Timer
 
 import anyio
@@ -60,6 +60,51 @@ async def test_a_server_that_says_nothing():
                     SshConfig(host="127.0.0.1", port=port, ssh_config="/dev/null", connect_timeout=1)
                 ):
                     pass
+
+
+@pytest.mark.parametrize("said", range(1, 11))
+async def test_a_connection_cut_while_it_is_made(server, said):
+    """Cut after so many things that the client said: never taken for a refusal, and the next attempt works."""
+    cuts = []
+
+    async def serve(client):
+        async with (
+            client,
+            await anyio.connect_tcp("127.0.0.1", server.port) as host,
+            anyio.create_task_group() as group,
+        ):
+
+            async def answer():
+                with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+                    async for data in host:
+                        await client.send(data)
+                group.cancel_scope.cancel()
+
+            group.start_soon(answer)
+            number = 0
+            with suppress(anyio.BrokenResourceError):
+                async for data in client:
+                    number += 1
+                    if number == said and not cuts:
+                        cuts.append(number)
+                        break
+                    await host.send(data)
+            group.cancel_scope.cancel()
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1", local_port=0) as listener,
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(listener.serve, serve)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        server.trust(port)
+        async with ssh(server, port=port) as place:
+            result = await place.exec("echo here")
+            if result.return_code is None:  # cut when the command may have begun
+                result = await place.exec("echo here")
+            assert (result.stdout, result.return_code) == ("here\n", 0)
+        group.cancel_scope.cancel()
+    assert cuts == [said]
 
 
 async def test_cancelling_a_connection_that_does_not_come():

@@ -14,7 +14,7 @@ from terminus_plugins.environments.streamed import CHUNK, GRACE_SEC
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from terminus_plugins.environments.ssh.connection import Bell
+    from terminus_plugins.environments.ssh.connection import Bell, Connection
 
 BUFFERED_CHUNKS = 16
 """Read ahead; more stays in SSH's own window, which slows the sender down."""
@@ -28,7 +28,7 @@ class SshChannel:
         bell: rings when it has something to say.
         on_stderr: is given what comes on stderr, in a thread.
         limiter: of the threads.
-        loss: says how the connection was lost.
+        connection: what it belongs to.
     """
 
     def __init__(
@@ -37,14 +37,14 @@ class SshChannel:
         bell: Bell,
         on_stderr: Callable[[bytes], None],
         limiter: anyio.CapacityLimiter,
-        loss: Callable[[], str],
+        connection: Connection,
     ) -> None:
         self.ended = anyio.Event()
         self._channel = channel
         self._bell = bell
         self._on_stderr = on_stderr
         self._limiter = limiter
-        self._loss = loss
+        self._connection = connection
         self._sending = threading.Lock()
         self._outlet, self._output = anyio.create_memory_object_stream[bytes](BUFFERED_CHUNKS)
 
@@ -57,7 +57,12 @@ class SshChannel:
     @property
     def loss(self) -> str:
         """Why there is no status."""
-        return self._loss() if self.return_code is None else ""
+        return self._connection.loss if self.return_code is None else ""
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether the connection broke before a status came."""
+        return self.return_code is None and not self._connection.is_alive
 
     async def send(self, data: bytes) -> None:
         """Write to stdin."""
@@ -83,7 +88,8 @@ class SshChannel:
     async def aclose(self) -> None:
         """Close the channel; the pump ends."""
         self._output.close()
-        await to_thread.run_sync(self._channel.close, limiter=self._limiter, abandon_on_cancel=True)
+        with suppress(anyio.BrokenResourceError):  # the connection is lost, and the channel with it
+            await self._in_thread(self._channel.close)
 
     async def _in_thread(self, function: Callable[..., None], *args: Any) -> None:
         try:

@@ -140,6 +140,13 @@ class Connection:
             paramiko.SSHException, OSError, EOFError: the connection broke.
         """
         try:
+            return self._open_channel(command)
+        except (OSError, EOFError):  # known here before the transport's own thread notices
+            self._closing.set()
+            raise
+
+    def _open_channel(self, command: str) -> tuple[Any, Bell]:
+        try:
             channel = self._transport.open_session(timeout=self._config.connect_timeout)
         except paramiko.SSHException as error:
             # When several are refused at the same time, paramiko says why only once.

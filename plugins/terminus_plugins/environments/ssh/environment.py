@@ -98,7 +98,7 @@ class SshEnvironment(StreamedEnvironment):
     @asynccontextmanager
     async def _connect(self, user: str | None, on_stderr: Callable[[bytes], None]) -> AsyncIterator[Channel]:
         connection, raw, bell = await self._open_channel()
-        channel = SshChannel(raw, bell, on_stderr, self._threads, lambda: connection.loss)
+        channel = SshChannel(raw, bell, on_stderr, self._threads, connection)
         try:
             async with helper_tasks() as group:
                 group.start_soon(channel.pump)

@@ -37,10 +37,12 @@ def _offer(transport: Any, target: Target, agent: Any) -> None:
         except paramiko.BadAuthenticationType as error:
             ways = ", ".join(error.allowed_types)
             raise EnvironmentFailedError(f"{target} lets nobody in by key, only by {ways}") from error
-        except paramiko.AuthenticationException:
-            if not transport.is_active():
-                break  # "Too many authentication failures"
-            continue
+        except paramiko.AuthenticationException as error:
+            if transport.is_active():
+                continue
+            if len(tried) == 1:  # no answer at all: paramiko calls that a refusal too
+                raise EOFError from error
+            break  # "Too many authentication failures"
         if not further:
             return
         raise EnvironmentFailedError(f"{target} asks for more than a key: {', '.join(further)}")
