@@ -313,7 +313,7 @@ class Agent:
         recorded_calls = getattr(run.parser, "recorded_calls", None)
         native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
         calls = [] if raw else records.tool_calls(episode, reply, native)
-        result = ObservationResult.model_construct(content=observed)
+        result = records.made(ObservationResult, content=observed)
         if len(reply.commands) == 1 and not raw:
             own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}
             result.source_call_id = own.pop() if own else f"call_{episode}_1"
@@ -331,7 +331,7 @@ class Agent:
             "agent",
             response.content,
             response=response,
-            results=[ObservationResult.model_construct(content=prompt)],
+            results=[records.made(ObservationResult, content=prompt)],
             extra={"finish_reason": response.finish_reason} if was_cut else None,
             model_name=response.model_name or run.llm.model_name,
         )

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
 
 from terminus_core.chat import Usage
 from terminus_core.trajectory import Metrics, ToolCall
@@ -14,6 +16,16 @@ if TYPE_CHECKING:
 
     from terminus_core.chat import LLMResponse, Message
     from terminus_core.interfaces import ParseResult
+
+Record = TypeVar("Record", bound=BaseModel)
+
+
+def made(model: type[Record], **fields: Any) -> Record:
+    """A record; one that breaks a rule of the format too: the sinks say what is wrong with it."""
+    try:
+        return model(**fields)
+    except ValidationError:
+        return model.model_construct(**fields)
 
 
 def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()) -> list[ToolCall]:
@@ -26,7 +38,8 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
     """
     known = {call.tool_call_id for call in native}
     asked = [
-        ToolCall.model_construct(
+        made(
+            ToolCall,
             tool_call_id=f"call_{episode}_{number}",
             function_name="bash_command",
             arguments={"keystrokes": command.keystrokes, "duration": command.duration_sec},
@@ -37,7 +50,8 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
     if native:
         return [*native, *asked]
     asked += [
-        ToolCall.model_construct(
+        made(
+            ToolCall,
             tool_call_id=f"call_{episode}_action_{number}",
             function_name=action.name,
             arguments=action.arguments,
@@ -46,8 +60,11 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
     ]
     if reply.is_task_complete:
         asked.append(
-            ToolCall.model_construct(
-                tool_call_id=f"call_{episode}_task_complete", function_name="mark_task_complete", arguments={}
+            made(
+                ToolCall,
+                tool_call_id=f"call_{episode}_task_complete",
+                function_name="mark_task_complete",
+                arguments={},
             )
         )
     return asked
@@ -66,7 +83,7 @@ def metrics(response: LLMResponse) -> Metrics | None:
         "logprobs": response.logprobs,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    return Metrics.model_construct(**given) if given else None
+    return made(Metrics, **given) if given else None
 
 
 def rollout(response: LLMResponse, kind: str, episode: int) -> dict[str, Any]:
@@ -100,6 +117,4 @@ def _native_call(call: dict[str, Any]) -> ToolCall:
         arguments = given
     if not isinstance(arguments, dict):
         arguments = {"arguments": given}
-    return ToolCall.model_construct(
-        tool_call_id=call["id"], function_name=call["function"]["name"], arguments=arguments
-    )
+    return made(ToolCall, tool_call_id=call["id"], function_name=call["function"]["name"], arguments=arguments)

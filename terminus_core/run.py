@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import anyio
-from pydantic import ValidationError
 
 from terminus_core import records, trajectory
 from terminus_core.chat import Chat, LLMRequest, Usage
@@ -235,16 +234,13 @@ class Run:
             "model_name": model_name,
             "reasoning_content": response.reasoning_content if response else None,
             "tool_calls": tool_calls or None,
-            "observation": Observation.model_construct(results=results) if results else None,
+            "observation": records.made(Observation, results=results) if results else None,
             "metrics": records.metrics(response) if response else None,
             "extra": extra,
             "is_copied_context": is_copied_context,
         }
         fields = {name: value for name, value in fields.items() if value is not None}
-        try:
-            step = Step(**fields)
-        except ValidationError:
-            step = Step.model_construct(**fields)  # the sinks say what is wrong with it
+        step = records.made(Step, **fields)
         self.hooks.step_recorded(self, step)
         return step
 
