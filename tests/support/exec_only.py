@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from terminus_core import Environment, ExecResult
+from terminus_core import Environment, ExecResult, hookimpl
 from terminus_plugins.environments.local import LocalEnvironment
 
 
@@ -26,3 +26,9 @@ class ExecOnlyEnvironment(Environment):
 
     async def download_file(self, source, target) -> None:
         await self._place.download_file(source, target)
+
+
+@hookimpl
+def terminus_register_environments():
+    """This file can be loaded as a plugin."""
+    return [ExecOnlyEnvironment]

@@ -73,8 +73,9 @@ class TmuxBackend(SessionBackend):
                 if channel.ended == "lost":
                     patience = CLOSE_SEC
         finally:
+            last = session.place.leave() if self._leaves(session) else session.place.remove(session.server)
             with anyio.CancelScope(shield=True):
-                await self._try(environment, options, session.place.remove(session.server), patience)
+                await self._try(environment, options, last, patience)
                 await note.unlink(missing_ok=True)
         if failure is not None:
             raise failure
@@ -87,9 +88,7 @@ class TmuxBackend(SessionBackend):
         where: dict[str, Any] = {"cwd": options.cwd, "env": options.env, "user": options.user}
         async with AsyncExitStack() as stack:
             try:
-                stream = await stack.enter_async_context(
-                    environment.open_process(self._command(session, options), **where)
-                )
+                stream = await self._first_client(stack, environment, self._command(session, options), where)
             except StreamsUnsupportedError:
                 session.place = replace(session.place, by_exec=True)
                 yield await self._by_exec(environment, options, session)
@@ -104,7 +103,7 @@ class TmuxBackend(SessionBackend):
             channel = ControlChannel(
                 stream,
                 another,
-                partial(environment.exec, "true", user=options.user, timeout_sec=SETUP_SEC),
+                partial(environment.exec, "true", timeout_sec=SETUP_SEC, **where),
                 answer_timeout=self.config.answer_timeout_sec,
                 repair_timeout=self.config.reconnect_timeout_sec,
                 on_output=session.on_output,
@@ -115,7 +114,27 @@ class TmuxBackend(SessionBackend):
             group.start_soon(channel.run)
             yield channel
             with anyio.CancelScope(shield=True):
+                channel.end("detach-client" if self._leaves(session) else "kill-server")
                 await _close(channel, stream)
+
+    def _leaves(self, session: TmuxSession) -> bool:
+        return self.config.leave_running and session.exit_status is None
+
+    async def _first_client(
+        self, stack: AsyncExitStack, environment: Environment, command: str, where: dict[str, Any]
+    ) -> EnvironmentProcess:
+        """Start a client; once more if the connection is lost meanwhile."""
+        deadline = anyio.current_time() + self.config.reconnect_timeout_sec
+        while True:
+            try:
+                return await stack.enter_async_context(environment.open_process(command, **where))
+            except StreamsUnsupportedError:
+                raise
+            except EnvironmentFailedError:
+                await environment.exec("true", timeout_sec=SETUP_SEC, **where)  # raises if the fault is for good
+                if anyio.current_time() > deadline:
+                    raise
+            await anyio.sleep(AGAIN_SEC)
 
     async def _by_exec(self, environment: Environment, options: SessionOptions, session: TmuxSession) -> Channel:
         if not options.resume_token:
@@ -223,8 +242,7 @@ def _note(logs_dir: Path, folder: str) -> anyio.Path:
 
 
 async def _close(channel: ControlChannel, stream: EnvironmentProcess) -> None:
-    """End the server, read to the end of its words, then end the client."""
-    channel.post("kill-server")
+    """Read to the end of its words, then end the client."""
     with anyio.move_on_after(CLOSE_SEC):
         await channel.finished.wait()
     await stream.aclose()

@@ -23,6 +23,9 @@ class TmuxConfig(BaseModel):
     keep_sec: float = Field(
         default=86_400, ge=0, description="seconds that a terminal may outlive an agent that was killed"
     )
+    leave_running: bool = Field(
+        default=False, description="leave the terminal and what runs in it when the run is over: background jobs too"
+    )
     shell: str = Field(
         default="", description="command line of the shell; empty: bash --login, or sh -l where there is no bash"
     )

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import secrets
+import time
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Literal
@@ -40,7 +41,7 @@ class ControlRequest(Request):
     Attributes:
         data: it, as bytes.
         number: of a list that must not run twice; 0: it may.
-        since: loop time from when on an answer is expected.
+        since: ``time.monotonic()`` from when on an answer is expected.
     """
 
     __slots__ = ("data", "number", "since")
@@ -49,7 +50,7 @@ class ControlRequest(Request):
         super().__init__(expected, then)
         self.data = data
         self.number = number
-        self.since = anyio.current_time()
+        self.since = 0.0
 
 
 class ControlChannel(Channel):
@@ -97,6 +98,7 @@ class ControlChannel(Channel):
         self._wake = anyio.Event()
         self._is_up = False
         self._is_repairing = False
+        self._is_ending = False
         self._attached = 0  # clients so far
         self._client = ""  # name of the last of them
         self._lost_at = 0.0
@@ -120,6 +122,7 @@ class ControlChannel(Channel):
         elif self._is_up:
             self._send(request)
         else:
+            request.since = time.monotonic()
             self._held.append(request)
         return request
 
@@ -142,6 +145,11 @@ class ControlChannel(Channel):
         self.finished.set()
         self._on_end()
 
+    def end(self, command: str) -> None:
+        """End with a command after which there is no client any more."""
+        self.post(command)
+        self._is_ending = True
+
     def stop(self) -> None:
         """End it, after the first client has been ended: a server that hangs may still hold the stream open."""
         self._scope.cancel()
@@ -159,6 +167,8 @@ class ControlChannel(Channel):
                         self._take(event)
             group.cancel_scope.cancel()
         self._told = self._told or stream.stderr_tail
+        if self._is_ending:
+            self.ended = "exit"  # tmux before 3.2 does not say so
         if self._is_up:
             self._lost_at = anyio.current_time()
             if self.ended is None:
@@ -181,7 +191,7 @@ class ControlChannel(Channel):
                     await stream.send(data)
 
     def _send(self, request: ControlRequest) -> None:
-        request.since = anyio.current_time()
+        request.since = time.monotonic()
         self._pending.append(request)
         self._outgoing.append(request.data)
         self._wake.set()
@@ -194,6 +204,7 @@ class ControlChannel(Channel):
                 self._pending.popleft()
         elif isinstance(event, Exit):
             self.ended = "exit"
+            self._is_up = False
             self._told = event.reason
         elif not self._is_up and not self._pending:
             self._greet()
@@ -228,13 +239,13 @@ class ControlChannel(Channel):
     async def _look_at_the_clock(self) -> None:
         """Let requests expire: one timer for all of them."""
         while True:
-            now = earliest = anyio.current_time()
+            now = earliest = time.monotonic()
             for request in () if self._is_repairing else (*self._pending, *self._held):
                 if now < request.since + self.answer_timeout:
                     earliest = min(earliest, request.since)
                 elif not request.overdue:
                     request.expire(f"tmux has not answered for {self.answer_timeout:g} seconds")
-            await anyio.sleep_until(earliest + self.answer_timeout)
+            await anyio.sleep(earliest + self.answer_timeout - now)
 
     # -- another client ------------------------------------------------------------------------------------------------
 

@@ -214,14 +214,13 @@ class RoundScript:
     def read(self, output: str) -> Round:
         """Give the requests their answers, and return the rest. Requests without an answer stay unfinished."""
         told = Round()
-        lines: list[bytes] = []
         request: ExecRequest | None = None
-        for line in output.split("\n"):
-            word, _, rest = line.rstrip("\r").partition(" ")
-            if word != self._mark:
-                lines.append(line.rstrip("\r").encode(errors="replace"))
-                continue
-            about, _, value = rest.partition(" ")
+        # What comes before a mark belongs to it; some places end their lines with a carriage return too.
+        text, *parts = ("\n" + output.replace("\r\n", "\n")).split(f"\n{self._mark} ")
+        lines = _lines(text)
+        for part in parts:
+            head, newline, rest = part.partition("\n")
+            about, _, value = head.partition(" ")
             if not about.isdigit():
                 told.take(about, value, lines)
             elif value and request is not None:
@@ -229,9 +228,13 @@ class RoundScript:
             else:
                 request = self._requests[int(about)]
                 request.begun = True
-            lines = []
+            lines = _lines(rest) if newline else []
         told.noise = told.noise or b" ".join(lines).decode(errors="replace").strip()
         return told
+
+
+def _lines(text: str) -> list[bytes]:
+    return text.encode(errors="replace").split(b"\n")
 
 
 def _form(goal: Goal | None) -> str:

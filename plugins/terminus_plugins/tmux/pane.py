@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,7 @@ from terminus_plugins.tmux.rows import STATE, Look, State
 from terminus_plugins.tmux.scroll import ScrollCounter, UnseenScroll
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from terminus_plugins.tmux.config import TmuxConfig
 
@@ -52,11 +51,14 @@ class Pane:
             config = self._config
             self.scroll = UnseenScroll(config.history_limit, config.pane_width, config.pane_height)
 
-    @contextmanager
-    def speaking(self) -> Iterator[None]:
-        """A refusal about our own pane means that it is gone."""
+    async def answers(self, request: Request) -> list[Reply]:
+        """Wait for the answers to a request about the pane: a refusal means that it is gone.
+
+        Raises:
+            TimeoutError, SessionClosedError, EnvironmentFailedError: as for any call of the session.
+        """
         try:
-            yield
+            return await request.wait()
         except TmuxRefusedError as error:
             raise SessionClosedError(f"the terminal session has ended ({error})") from error
 
@@ -66,8 +68,7 @@ class Pane:
         Raises:
             TimeoutError, SessionClosedError, EnvironmentFailedError: as for any call of the session.
         """
-        with self.speaking():
-            return await self.channel.ask(*commands)
+        return await self.answers(self.channel.post(*commands))
 
     async def tell(self, format_: str) -> str:
         """What tmux says about the pane in one of its formats."""
@@ -166,8 +167,7 @@ class Pane:
         commands = self._look_list(back)
         if check is not None:
             commands = (f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}", *commands)
-        with self.speaking():
-            replies = await self.channel.post(*commands, then=note).wait()
+        replies = await self.answers(self.channel.post(*commands, then=note))
         look = await self._made(note, replies)
         if check is not None:
             look.check_first = max(look.trimmed, look.top - check[0])

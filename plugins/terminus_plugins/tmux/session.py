@@ -251,8 +251,7 @@ class TmuxSession(Session):
             then=restarted,
             once=True,
         )
-        with self._pane.speaking():
-            await request.wait()
+        await self._pane.answers(request)
         await self._watch.wait_until_ready()
         self._keep()
 
@@ -285,8 +284,7 @@ class TmuxSession(Session):
         if self._posted is None:
             return
         try:
-            with self._pane.speaking():
-                await self._posted.wait()
+            await self._pane.answers(self._posted)
         except SessionClosedError as error:
             raise self._closed() from error
         finally:

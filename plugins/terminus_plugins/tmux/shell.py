@@ -36,7 +36,8 @@ mkdir -p -m 700 "$base" && [ -O "$base" ] && [ ! -L "$base" ] && chmod 700 "$bas
 echo "tmux $tmux"
 echo "base $base"
 echo "now $(date +%s)"
-for old in $(ls -tr "$base" | head -n {most}); do
+for old in $(cd "$base" && ls -tr -- */owner 2>/dev/null | head -n {most}); do
+  old=${{old%/owner}}
   echo "old $old $(cat "$base/$old/owner" 2>/dev/null)"
 done
 """
@@ -137,6 +138,11 @@ class Place:
         folder = shlex.quote(self.folder)
         kill = f"kill -9 {server}" if server else f"{self.client} kill-server"
         return f"[ -S {folder}/socket ] && {kill} 2>/dev/null; rm -rf {folder}"
+
+    def leave(self) -> str:
+        """Let the server live on without an owner, so that it is never swept; if it is gone, remove its folder."""
+        folder = shlex.quote(self.folder)
+        return f"{self.client} has-session -t ={self.name} && rm -f {folder}/owner || rm -rf {folder}"
 
 
 def pane_argv(place: Place, shell: str, token: str) -> list[str]:

@@ -49,7 +49,7 @@ class ShellWatch:
         self._config = config
         self._spoke = False
         self._last_output = time.monotonic()
-        self._changed = anyio.Event()
+        self._changed: anyio.Event | None = None  # for whoever sleeps
 
     def restart(self, token: str) -> None:
         """Another shell has been started, whose end mark carries ``token``."""
@@ -78,8 +78,9 @@ class ShellWatch:
 
     def on_change(self) -> None:
         """Wake whoever waits for something to happen."""
-        changed, self._changed = self._changed, anyio.Event()
-        changed.set()
+        if self._changed is not None:
+            self._changed.set()
+            self._changed = None
 
     async def is_over(self) -> bool:
         """Whether the shell or tmux is gone, as far as has been told.
@@ -189,4 +190,5 @@ class ShellWatch:
 
     async def _sleep(self, seconds: float, goal: Goal | None = None) -> None:
         """Sleep until something changes, or for ``seconds``."""
+        self._changed = self._changed or anyio.Event()
         await self._pane.channel.sleep(seconds, self._changed, goal)

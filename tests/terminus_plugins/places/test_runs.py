@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.support import exec_only
 from tests.support.scripted_run import DONE, Program, typing
 
 REPLIES = [
@@ -14,7 +15,7 @@ REPLIES = [
     typing("printf 'caf\\303\\251 ✓\\n'; seq 1 200 | tail -n 2; cat file script\n", done=True),
     DONE,
 ]
-PLACES = ["ssh", "docker", "podman", "sandbox"]
+PLACES = ["ssh", "docker", "podman", "sandbox", "exec-only"]
 
 
 def options(environment, **settings):
@@ -31,6 +32,8 @@ def place(request, tmp_path):
     if request.param == "sandbox":
         (tmp_path / "work").mkdir()
         return options("sandbox", folder=tmp_path / "work")
+    if request.param == "exec-only":
+        return ["-p", exec_only.__file__, *options("exec-only")]
     engine = request.getfixturevalue("use_engine")(request.getfixturevalue(request.param))
     settings = {"engine": engine.kind, "image": "localhost/base:1", "network": "none", "workdir": "/root"}
     return options("container", **settings)

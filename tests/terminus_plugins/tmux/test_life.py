@@ -20,6 +20,7 @@ import pytest
 from terminus_core import EnvironmentFailedError, SessionClosedError
 from terminus_plugins.environments.local import LocalEnvironment
 from terminus_plugins.tmux import TmuxBackend
+from tests.support.exec_only import ExecOnlyEnvironment
 from tests.support.places import need
 
 pytestmark = pytest.mark.anyio
@@ -353,7 +354,7 @@ async def test_every_key_arrives_once_though_clients_are_killed(terminal, say):
         client = ""
         for number in range(20):
             client = await client_of(session, killed=client)
-            assert await session.is_session_alive()
+            await session.capture_pane()
             os.kill(int(session.server), signal.SIGSTOP)  # nobody can tell what it will read yet
             with anyio.move_on_after(0.02):
                 await session.send_keys(f"echo {number} >>got\n", min_timeout_sec=1)
@@ -478,6 +479,7 @@ def older(folder, seconds) -> None:
     """Let the folder of a session have been made earlier."""
     started, _, owner = (folder / "owner").read_text().partition(" ")
     (folder / "owner").write_text(f"{int(started) - seconds} {owner}")
+    os.utime(folder / "owner", (0, 0))  # looked at before what else lies there
 
 
 async def test_session_of_a_killed_agent_is_resumed(terminal, say, killed):
@@ -519,6 +521,35 @@ async def test_session_of_a_killed_agent_is_swept(terminal, killed, why):
     async with terminal.open():
         assert not folder.exists()
         assert not processes_with(str(folder))
+
+
+@pytest.mark.parametrize("place", [LocalEnvironment, ExecOnlyEnvironment])
+async def test_what_runs_is_left(terminal, say, place):
+    backend = TmuxBackend(TmuxBackend.Config(leave_running=True))
+    async with place() as there, backend.open(there, terminal.options()) as session:
+        await say(session, "sleep 300 &")
+    try:
+        async with terminal.open(keep_sec=0):
+            pass
+        assert tmux(session.place, "list-clients") == ""
+        assert tmux(session.place, "display-message", "-p", "#{pane_current_command}") == "bash"
+        tmux(session.place, "send-keys", "jobs", "Enter")
+        with anyio.fail_after(10):
+            while "Running" not in tmux(session.place, "capture-pane", "-p"):
+                await anyio.sleep(0.05)
+    finally:
+        tmux(session.place, "kill-server")
+        shutil.rmtree(session.place.folder)
+    assert list(terminal.folder.glob(".tmux-*")) == []
+
+
+async def test_a_terminal_whose_shell_has_ended_is_not_left(terminal):
+    async with terminal.open(leave_running=True) as session:
+        folder = session.place.folder
+        await session.send_keys("exit\n", min_timeout_sec=10)
+        assert not await session.is_session_alive()
+    assert mode(folder) is None
+    assert not processes_with(folder)
 
 
 async def test_session_in_use_is_never_swept(terminal):

@@ -18,7 +18,7 @@ async def test_size_and_screen_come_first_then_raw_output_and_input(terminal):
         await session.send_keys(r"printf '\033[31mred\200\n'" + "\n", block=True)
         await session.send_keys("Up")
         await session.resize(100, 30)
-        await session.is_session_alive()
+        await session.capture_pane()
     kinds = [event.kind for event in events]
     assert kinds[:2] == ["resize", "screen"]
     assert events[0].data == (160, 40)
@@ -42,7 +42,7 @@ async def test_late_listener_of_a_full_screen_program(terminal, until):
         await session.send_keys("less long\n")
         await until(session, lambda rows: rows.count("row") > 20)
         session.listen(events.append)
-        await session.is_session_alive()
+        await session.capture_pane()
     assert events[1].kind == "screen"
     assert events[1].data.startswith(b"\x1b[?1049h")
 
@@ -52,7 +52,7 @@ async def test_a_listener_can_stop(terminal):
     async with terminal.open() as session:
         stop = session.listen(first.append)
         session.listen(second.append)()
-        await session.is_session_alive()
+        await session.capture_pane()
         stop()
         stop()
         await session.send_keys("echo x\n", block=True)
