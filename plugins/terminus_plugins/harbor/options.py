@@ -109,6 +109,8 @@ class SettingsBuilder:
         self._put_llm(options)
         pane = {key: self._given[name] for name, key in _SESSION.items() if self._is_given(name)}
         self.part("session", "tmux", pane)
+        # What the agent has started is there for the verifier, which comes when the run is over.
+        self.data.setdefault("session", {}).setdefault("tmux", {}).setdefault("leave_running", True)
         if self._is_given("proactive_summarization_threshold"):
             threshold = options.proactive_summarization_threshold
             self.part("context", "summarize", {"proactive_summarization_threshold": threshold})

@@ -57,11 +57,24 @@ async def test_a_task_is_done(tmp_path, place):
         async with place() as there:
             await run.work(there)
             assert (there.root / "app" / "done.txt").read_text() == "ready\n"
-            assert there.processes() == {}
-            assert list((there.root / "tmp").glob("terminus-*/*")) == []
     assert run.trajectory.session_id == "task__1__agent"
     assert "session_id" not in server.requests[0].json
     assert (run.logs / "recording.cast").exists()
+
+
+async def test_what_the_agent_started_is_there_for_the_verifier(tmp_path, place):
+    with ProviderServer([said(("sleep 300 &\n", 5.0)), said(done=True), said(done=True)]) as server:
+        async with place() as there:
+            await Run(tmp_path, server).work(there)
+            assert "sleep 300" in there.processes().values()
+
+
+async def test_a_terminal_that_is_not_to_be_left_is_not(tmp_path, place):
+    with ProviderServer(DONE) as server:
+        async with place() as there:
+            await Run(tmp_path, server, settings={"session": {"tmux": {"leave_running": False}}}).work(there)
+            assert there.processes() == {}
+            assert list((there.root / "tmp").glob("terminus-*/*")) == []
 
 
 async def test_context_and_trajectory_are_filled_as_it_goes(tmp_path, place):
@@ -136,7 +149,6 @@ async def test_a_time_limit_leaves_everything_complete(tmp_path, place):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert there.processes() == {}
     assert [step.source for step in run.trajectory.steps] == ["user", "agent", "agent"]
     assert run.trajectory.final_metrics.extra["status"] == "cancelled"
     assert run.context.metadata["n_episodes"] == 3
@@ -154,7 +166,6 @@ async def test_a_time_limit_in_the_middle_of_a_command(tmp_path, place):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            assert there.processes() == {}
     assert len(run.trajectory.steps) == 2
     assert run.context.metadata["n_episodes"] == 1
 
@@ -165,7 +176,6 @@ async def test_a_fault_of_the_provider_is_raised(tmp_path, place):
         async with place() as there:
             with pytest.raises(LLMError, match="no such key"):
                 await run.work(there)
-            assert there.processes() == {}
     assert run.context.metadata["n_episodes"] == 2
     assert run.trajectory.final_metrics.extra["status"] == "error"
 

@@ -123,7 +123,7 @@ def test_given_options_win_over_settings(tmp_path):
         "observers": ["atif", "loop_guard", "asciinema"],
         "model": MODEL,
     }
-    assert agent.settings["session"] == {"tmux": {"pane_width": 70, "wait": "fixed"}}
+    assert agent.settings["session"] == {"tmux": {"pane_width": 70, "wait": "fixed", "leave_running": True}}
     assert settings["agent"]["max_episodes"] == 9
 
 
