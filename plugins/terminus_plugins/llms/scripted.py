@@ -56,6 +56,15 @@ class _Reply(BaseModel):
     extra: dict[str, Any] = {}
     error: str | None = None
 
+    def response(self, model_name: str) -> LLMResponse:
+        """What the run gets of it."""
+        fields: dict[str, Any] = dict(self)
+        del fields["error"]
+        fields["content"] = self.content or ""
+        fields["model_name"] = self.model_name or model_name
+        fields["usage"] = Usage(**dict(self.usage)) if self.usage else None
+        return LLMResponse(**fields)
+
 
 class ScriptedLLM(LLM):
     """A model that says what it was told to say, reply by reply.
@@ -99,8 +108,9 @@ class ScriptedLLM(LLM):
         self.output_limit = config.output_limit
         self.knows_price = True
         self.supports_images = config.supports_images
-        self._replies = list(_read(config.replies))
-        self._next = iter(self._replies)
+        replies = [(each.error, each.response(config.model)) for each in _read(config.replies)]
+        self._count = len(replies)
+        self._next = iter(replies)
 
     async def call(self, request: LLMRequest) -> LLMResponse:
         """The next reply.
@@ -111,18 +121,11 @@ class ScriptedLLM(LLM):
         """
         request.on_attempt(1)
         await checkpoint()
-        reply = next(self._next, None)
-        if reply is None:
-            raise LLMError(f"{self.model_name}: the script has no more than {len(self._replies)} replies")
-        if reply.error is not None:
-            kind = ContextLengthExceededError if reply.error.startswith(_TOO_LONG) else LLMError
-            raise kind(f"{self.model_name}: {reply.error}")
-        fields: dict[str, Any] = dict(reply)
-        del fields["error"]
-        fields["content"] = reply.content or ""
-        fields["model_name"] = reply.model_name or self.model_name
-        fields["usage"] = Usage(**dict(reply.usage)) if reply.usage else None
-        return LLMResponse(**fields)
+        error, response = next(self._next, (f"the script has no more than {self._count} replies", None))
+        if response is None or error is not None:
+            kind = ContextLengthExceededError if str(error).startswith(_TOO_LONG) else LLMError
+            raise kind(f"{self.model_name}: {error}")
+        return response
 
     def count_tokens(self, messages: list[Message]) -> int:
         """An estimate from the texts' length."""
