@@ -27,10 +27,11 @@ from typing import Any
 import anyio
 from anyio.abc import SocketAttribute, SocketStream
 
-from terminus_core import Agent, Environment, PluginManager, SessionOptions, Settings, hookimpl
+from terminus_core import Agent, Environment, PluginManager, SessionOptions, Settings
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from tests.benchmarks.own_time import Stopwatch
 from tests.support import engines, images, sshd
 
 WARM_UP = 3
@@ -82,30 +83,13 @@ async def exec_calls(environment: Environment, calls: int) -> float:
 # -- own time ----------------------------------------------------------------------------------------------------------
 
 
-class Watch:
-    """Milliseconds from request to request."""
-
-    name = "watch"
-
-    def __init__(self) -> None:
-        self.times: list[float] = []
-        self._last: float | None = None
-
-    @hookimpl
-    def terminus_request_started(self) -> None:
-        now = time.perf_counter()
-        if self._last is not None:
-            self.times.append((now - self._last) * 1000)
-        self._last = now
-
-
 async def own_time(environment: Environment, folder: Path, episodes: int) -> float:
     """Median milliseconds of an episode of one echo."""
     replies = [
         {"content": json.dumps({"analysis": "", "plan": "", "commands": [{"keystrokes": "echo 1\n", "duration": 0}]})}
         for _ in range(episodes)
     ]
-    watch = Watch()
+    watch = Stopwatch()
     agent = Agent(
         environment=environment,
         llm="scripted",
@@ -117,7 +101,7 @@ async def own_time(environment: Environment, folder: Path, episodes: int) -> flo
     result = await agent.run("Count.")
     if result.status != "max_episodes":
         raise SystemExit(f"the run ended as {result.status}: {result.reason}")
-    return statistics.median(watch.times[WARM_UP:])
+    return statistics.median(watch.times[WARM_UP:]) * 1000
 
 
 @asynccontextmanager
