@@ -19,6 +19,7 @@ from terminus_core.errors import (
     LLMError,
     RunLimitReached,
     SessionClosedError,
+    StreamsUnsupportedError,
     TerminusError,
 )
 from terminus_core.interfaces import SessionOptions, Turn
@@ -113,6 +114,9 @@ class Agent:
         try:
             async with run.environment, run.backend.open(run.environment, options) as run.session:
                 fault = await self._observed(run)
+        except StreamsUnsupportedError as error:
+            told = f"session {name_of(run.backend)!r} needs byte streams: {error}; choose another with --session"
+            fault = fault or EnvironmentFailedError(told)
         except SessionClosedError as error:
             fault = fault or EnvironmentFailedError(f"the terminal could not be had: {error}")
         except TerminusError as error:

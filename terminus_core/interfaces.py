@@ -252,7 +252,7 @@ class Session(Protocol):
         """The visible screen, or the whole history with it.
 
         Raises:
-            TimeoutError, SessionClosedError, EnvironmentFailedError: as above.
+            TimeoutError, SessionClosedError, EnvironmentFailedError: as of :meth:`get_incremental_output`.
         """
         ...
 
@@ -287,7 +287,7 @@ class SessionBackend(Protocol):
 
         Raises:
             EnvironmentFailedError: the terminal cannot be had; the line names the cure.
-            SessionClosedError: the shell ended before it was ready.
+            SessionClosedError: the shell ended before it was ready, or the session of ``options.resume_token`` is gone.
         """
         ...
 

@@ -143,7 +143,10 @@ def _part_values(
         checked = manager.config(role, name, settings)
     except ConfigError:
         given = settings.section(role, name)
-        return {field: given.get(field) for field in config.model_fields}
+        return {
+            name: given.get(name, None if field.is_required() else field.get_default(call_default_factory=True))
+            for name, field in config.model_fields.items()
+        }
     return checked.model_dump(mode="json") if checked else {}
 
 

@@ -12,6 +12,7 @@ from terminus_core.cli.printing import Lines, literal
 from terminus_core.config import nearest
 from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
+from terminus_core.plugins import PluginManager
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -34,6 +35,8 @@ def new_plugin(name: str, role: str, folder: Path) -> None:
         raise ConfigError(f"{name!r} is no name for a distribution; terminus-shout would be one")
     if role not in ROLES:
         raise ConfigError(f"unknown role {role!r}; {nearest(role, ROLES)}")
+    if part in PluginManager().parts(role):
+        raise ConfigError(f"there is a {role} {part!r} already: choose another name than {name!r}")
     target = folder / name
     made = {
         "pyproject.toml": "pyproject.toml",

@@ -3,7 +3,9 @@
 Nothing in here is imported by the core or by the default plugins. The suites need pytest and are loaded when used.
 """
 
+import sys
 from importlib import import_module
+from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
 from terminus_core.testing.doubles import EventRecorder, FakeBackend, FakeEnvironment, FakeLLM, FakeSession
@@ -54,6 +56,11 @@ _HOMES = {
     "Trial": "trial",
     "needs": "suite",
 }
+
+
+if "pytest" in sys.modules:  # a failed check shows its values, as in a test module of the author's own
+    _modules = {f"{__name__}.{module.name}" for module in iter_modules(__path__)}
+    sys.modules["pytest"].register_assert_rewrite(*_modules - sys.modules.keys())
 
 
 def __getattr__(name: str) -> Any:

@@ -1,6 +1,6 @@
 """Tests of session backends: every key arrives as it was meant, and waits end with what they wait for."""
 
-# ruff: noqa: S101, D102 - a suite asserts; the names of these tests say what is wanted
+# ruff: noqa: S101 - a suite asserts; the names of these tests say what is wanted
 
 from __future__ import annotations
 
@@ -87,29 +87,34 @@ class SessionKeyTests(SessionSuite):
     """What is typed, and how long that is waited for."""
 
     async def test_every_key_name_is_pressed(self, terminal: Terminal) -> None:
+        """A text that is the name of a key is that key, as the program reads it."""
         async with terminal.open() as session:
             got = await _raw(session, terminal.folder, [key for name in NAMES for key in (name, "|")])
         seen = dict(zip(NAMES, got.split(b"|"), strict=False))
         assert [name for name in NAMES if seen[name] not in NAMES[name]] == []
 
     async def test_everything_else_is_typed_byte_for_byte(self, terminal: Terminal) -> None:
+        """Quotes, leading dashes, formats and control characters arrive as they are."""
         async with terminal.open() as session:
             got = await _raw(session, terminal.folder, [text for typed in TYPED for text in (typed, "\x1e")])
         assert [part.decode() for part in got.split(b"\x1e")] == [*TYPED, ""]
 
     async def test_a_newline_is_the_enter_key(self, terminal: Terminal) -> None:
+        r"""``\n`` and ``\r\n`` are one Enter each."""
         keys = ["y\n", "Enter", "a\nb\n", "c\r\nd", "Up\n", "a\tb\n\tc\n"]
         async with terminal.open() as session:
             got = await _raw(session, terminal.folder, keys)
         assert got == b"y\r\ra\rb\rc\rdUp\ra\tb\r\tc\r"
 
     async def test_a_megabyte_to_a_raw_reader(self, terminal: Terminal) -> None:
+        """However long a text is, a program that reads gets all of it."""
         text = "".join(f"{n} zwölf 'Boxkämpfer'; \\jagen\t✓\n" for n in range(27_000))
         async with terminal.open() as session:
             got = await _raw(session, terminal.folder, [text])
         assert got == text.replace("\n", "\r").encode()
 
     async def test_a_heredoc_with_tabs_quotes_and_formats(self, terminal: Terminal) -> None:
+        """A text of several lines reaches the shell as text: its tabs complete nothing."""
         body = "".join(f"\tif (a{n} && 'x') {{ \"#{{y}}\" }};\n\t\t$HOME -- `z` \\\n" for n in range(500))
         async with terminal.open() as session:
             await run(session, f"cat > tabs.txt <<'END'\n{body}END")
@@ -118,6 +123,7 @@ class SessionKeyTests(SessionSuite):
 
     @pytest.mark.parametrize("text", ["-----BEGIN CERTIFICATE-----", "Up", "echo Enter", "a\\;", "x" * 4094])
     async def test_a_line_into_a_plain_program(self, terminal: Terminal, text: str) -> None:
+        """A program without a line editor gets each byte of a line."""
         async with terminal.open() as session:
             await session.send_keys("echo READY; cat > got\n")
             await look_until(session, lambda rows: "READY" in rows)
@@ -128,6 +134,7 @@ class SessionKeyTests(SessionSuite):
         assert (terminal.folder / "got").read_text() == text + "\n"
 
     async def test_a_tab_in_one_line_completes(self, terminal: Terminal) -> None:
+        """Within one line a tab is the key."""
         (terminal.folder / "only_one_here").touch()
         async with terminal.open() as session:
             await session.get_incremental_output()
@@ -137,11 +144,13 @@ class SessionKeyTests(SessionSuite):
 
     @pytest.mark.parametrize("keys", ["", "sleep 2 &\n", "cat\n", "echo 'open\n", "echo not run"])
     async def test_a_wait_is_never_too_short(self, terminal: Terminal, keys: str) -> None:
+        """What leaves the shell busy, or is a wait alone, is waited for in full."""
         async with terminal.open() as session:
             with took(at_least=0.5):
                 await session.send_keys(keys, min_timeout_sec=0.5)
 
     async def test_a_blocking_wait_ends_with_the_command(self, terminal: Terminal) -> None:
+        """``block=True`` comes back when the command has ended."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             with took(at_least=0.4):
@@ -149,6 +158,7 @@ class SessionKeyTests(SessionSuite):
             assert (await session.get_incremental_output()).endswith(f"late\n{PROMPT}")
 
     async def test_a_blocking_wait_is_given_up(self, terminal: Terminal) -> None:
+        """After ``max_timeout_sec`` it is a ``TimeoutError``, and the command runs on."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             with took(at_least=0.3), pytest.raises(TimeoutError):
@@ -157,6 +167,7 @@ class SessionKeyTests(SessionSuite):
             assert (await run(session, "echo next")).endswith(f"next\n{PROMPT}")
 
     async def test_a_cancel_is_not_swallowed(self, terminal: Terminal) -> None:
+        """A wait that is cancelled ends at once; the session is as usable as before."""
         async with terminal.open() as session:
             for options in ({"block": True}, {"min_timeout_sec": LONG}):
                 with anyio.move_on_after(0.2) as scope, took():
@@ -179,6 +190,7 @@ class SessionKeyTests(SessionSuite):
         ],
     )
     async def test_back_when_the_shell_is(self, terminal: Terminal, keys: str, seen: str) -> None:
+        """With ``prompt``: a wait ends when the shell is back at its prompt."""
         async with terminal.open() as session:
             for block in (False, True):
                 with took():
@@ -188,6 +200,7 @@ class SessionKeyTests(SessionSuite):
     @needs("prompt")
     @pytest.mark.parametrize("program", ["bash --norc", "cat", "python3 -q"])
     async def test_never_early_in_a_nested_program(self, terminal: Terminal, program: str) -> None:
+        """With ``prompt``: the prompt of another program ends no wait."""
         async with terminal.open() as session:
             await session.send_keys(program + "\n", min_timeout_sec=0.5)
             with took(at_least=0.3):

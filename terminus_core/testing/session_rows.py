@@ -1,6 +1,6 @@
 """Tests of session backends: every row of the terminal is given once."""
 
-# ruff: noqa: S101, PLR2004, D102 - a suite asserts; the names of these tests say what is wanted
+# ruff: noqa: S101, PLR2004 - a suite asserts; the names of these tests say what is wanted
 
 from __future__ import annotations
 
@@ -23,17 +23,20 @@ class SessionRowTests(SessionSuite):
     """What is seen of the terminal."""
 
     async def test_the_first_look_is_the_screen(self, terminal: Terminal) -> None:
+        """Nothing was given before, so nothing can be new."""
         async with terminal.open() as session:
             text = await session.get_incremental_output()
             assert (text, text.kind, text.rows_left_out) == (PROMPT, "screen", 0)
 
     async def test_nothing_new_is_the_row_with_the_cursor(self, terminal: Terminal) -> None:
+        """``none`` carries the row in which the next key would show."""
         async with terminal.open() as session:
             await run(session, "echo one")
             text = await session.get_incremental_output()
             assert (text, text.kind) == (PROMPT, "none")
 
     async def test_new_output_is_seen(self, terminal: Terminal) -> None:
+        """``new`` has the command's own row, its output, and the prompt."""
         async with terminal.open() as session:
             for word in ("one", "two", "one"):
                 text = await run(session, f"echo {word}")
@@ -41,6 +44,7 @@ class SessionRowTests(SessionSuite):
                 assert text.endswith(f"{PROMPT} echo {word}\n{word}\n{PROMPT}")
 
     async def test_the_screen_can_be_read(self, terminal: Terminal) -> None:
+        """``capture_pane`` has what a person would see now."""
         async with terminal.open() as session:
             await run(session, "echo one")
             rows = (await session.capture_pane()).rstrip("\n").split("\n")
@@ -48,6 +52,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_the_same_command_three_times(self, terminal: Terminal) -> None:
+        """Rows count, not their text: equal output is new output."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             for _ in range(3):
@@ -56,6 +61,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_equal_rows_twice(self, terminal: Terminal) -> None:
+        """Equal rows one below the other are all given."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             for _ in range(2):
@@ -64,6 +70,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_no_newline_at_the_end(self, terminal: Terminal) -> None:
+        """Output without a last newline, and the prompt in the same row behind it."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             assert await run(session, "printf abc") == f"{PROMPT} printf abc\nabc{PROMPT}"
@@ -71,6 +78,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_blank_rows_come_once_the_cursor_has_left_them(self, terminal: Terminal) -> None:
+        """A blank row under the cursor may still be written to."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             await session.send_keys("read x; echo; echo end\n", min_timeout_sec=0.3)
@@ -80,6 +88,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_a_progress_bar_read_half_way(self, terminal: Terminal) -> None:
+        """A row that has changed since it was given comes again."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             await session.send_keys(
@@ -92,6 +101,7 @@ class SessionRowTests(SessionSuite):
 
     @pytest.mark.parametrize("command", ["clear", "clear; cat five"])
     async def test_clear_after_a_lone_prompt(self, terminal: Terminal, command: str) -> None:
+        """A screen that was wiped shows what came after."""
         (terminal.folder / "five").write_text("1\n2\n3\n4\n5\n")
         async with terminal.open() as session:
             await session.get_incremental_output()
@@ -102,12 +112,14 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_a_screen_that_begins_with_blank_rows(self, terminal: Terminal) -> None:
+        """Blank rows above the text are rows too."""
         async with terminal.open() as session:
             await run(session, r"printf '\033[H\033[J\n\n\nabc'")
             assert await run(session, "echo x") == f"abc{PROMPT} echo x\nx\n{PROMPT}"
 
     @needs("rows", "history")
     async def test_900_rows_three_times(self, terminal: Terminal) -> None:
+        """Many screens at once: each row once, in order."""
         async with terminal.open() as session:
             await session.get_incremental_output()
             for start in (1, 1001, 2001):
@@ -118,6 +130,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows", "history")
     async def test_300_rows_beyond_the_history_limit(self, terminal: Terminal) -> None:
+        """What has left the history is counted in ``rows_left_out``."""
         async with terminal.open() as session:
             await run(session, f"seq {self.history_rows + 1000}")
             text = await run(session, "seq 300")
@@ -125,6 +138,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("rows")
     async def test_a_row_wider_than_the_terminal(self, terminal: Terminal) -> None:
+        """It takes as many rows as it needs, each given once."""
         async with terminal.open() as session:
             width = int((await run(session, "tput cols")).split("\n")[-2])
             text = "".join(map(str, range(100, 100 + width)))
@@ -135,6 +149,7 @@ class SessionRowTests(SessionSuite):
             await self._still_exact(session)
 
     async def test_wide_characters_and_combining_marks(self, terminal: Terminal) -> None:
+        """They come out as they went in."""
         (terminal.folder / "words").write_text("日本語 e\u0301 한국 👩\u200d👩\u200d👧 ✓\n")
         async with terminal.open() as session:
             await session.get_incremental_output()
@@ -150,6 +165,7 @@ class SessionRowTests(SessionSuite):
         [("less long", "q"), ("vi -u NONE long", ":q!\n"), ("watch -n 9 cat long", "C-c"), ("top -d 9", "q")],
     )
     async def test_a_full_screen_program(self, terminal: Terminal, program: str, quit_keys: str) -> None:
+        """Its screens are ``screen``; afterwards the rows count on from before it."""
         if shutil.which(program.split(maxsplit=1)[0]) is None:
             pytest.skip(f"{program.split(maxsplit=1)[0]} is not installed")
         (terminal.folder / "long").write_text("".join(f"row {n}\n" for n in range(1, 201)))
@@ -181,6 +197,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("resize")
     async def test_resize(self, terminal: Terminal) -> None:
+        """The next look is the ``screen`` at its new size."""
         async with terminal.open() as session:
             await run(session, "seq 100", "echo " + "x" * 150)
             await _resize(session, 50, 10)
@@ -212,6 +229,7 @@ class SessionRowTests(SessionSuite):
 
     @needs("history")
     async def test_the_whole_history(self, terminal: Terminal) -> None:
+        """``capture_pane(entire=True)`` reaches back to the first row kept."""
         async with terminal.open() as session:
             count = self.history_rows - 100
             await run(session, f"seq {count}")

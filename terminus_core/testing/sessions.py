@@ -13,7 +13,7 @@ The tests type command lines of bash, and want ``python3`` beside it. Each has a
 prompt is ``$``.
 """
 
-# ruff: noqa: S101, D102, ASYNC110, S603 - a suite asserts, polls what nobody tells it, and starts a process
+# ruff: noqa: S101, ASYNC110, S603 - a suite asserts, polls what nobody tells it, and starts a process
 
 from __future__ import annotations
 
@@ -51,6 +51,7 @@ class SessionLifeTests(SessionSuite):
     # -- the beginning -------------------------------------------------------------------------------------------------
 
     async def test_the_first_key_waits_for_a_slow_shell(self, terminal: Terminal) -> None:
+        """``open`` returns when the shell reads; keys before that would be lost."""
         terminal.rc(f"printf 'loading ...'; sleep 1.5; PS1='{PROMPT} '\n")
         async with terminal.open() as session:
             await session.send_keys("touch started.ok\n", block=True)
@@ -58,6 +59,7 @@ class SessionLifeTests(SessionSuite):
             assert (await session.capture_pane()).count("touch") == 1
 
     async def test_variables_and_folder(self, terminal: Terminal) -> None:
+        """``env`` and ``cwd`` of the options count for the shell."""
         (terminal.folder / "a b'c").mkdir()
         options = terminal.options(env={"MINE": "a  b'c\"$x"}, cwd=str(terminal.folder / "a b'c"))
         async with terminal.open(options) as session:
@@ -66,16 +68,19 @@ class SessionLifeTests(SessionSuite):
 
     @needs("users")
     async def test_another_user(self, terminal: Terminal) -> None:
+        """``user`` of the options is who the shell runs as."""
         async with terminal.open(terminal.options(user=self.other_user, cwd="/", env={"HOME": "/"})) as session:
             await session.send_keys("id -un\n", min_timeout_sec=1)
             assert self.other_user in (await session.get_incremental_output()).split("\n")
 
     @pytest.mark.parametrize("session_id", ["task.v2:run=1", "a b/c", "-x", "é", "x" * 300])
     async def test_any_session_id(self, terminal: Terminal, session_id: str) -> None:
+        """It may hold any characters."""
         async with terminal.open(terminal.options(session_id)) as session:
             assert (await run(session, "echo one")).endswith(f"one\n{PROMPT}")
 
     async def test_sessions_of_one_id_at_once(self, terminal: Terminal) -> None:
+        """Two sessions of one id do not see each other."""
         async with terminal.open() as first:
             await run(first, "echo old")
             async with terminal.open() as second:
@@ -88,14 +93,16 @@ class SessionLifeTests(SessionSuite):
             await flood.send_keys("yes flood\n")
 
             async def work(number: int) -> None:
-                async with terminal.open(terminal.options(f"run-{number}")) as session:
-                    await session.get_incremental_output()
-                    assert f"\n<{number}>\n" in await run(session, f"echo '<{number}>'")
+                with anyio.fail_after(LONG):
+                    async with terminal.open(terminal.options(f"run-{number}")) as session:
+                        await session.get_incremental_output()
+                        assert f"\n<{number}>\n" in await run(session, f"echo '<{number}>'")
 
             for number in range(10):
                 group.start_soon(work, number)
 
     async def test_the_session_tells_what_it_can(self, terminal: Terminal) -> None:
+        """Its ``capabilities`` are those that this suite was told."""
         async with terminal.open() as session:
             told = frozenset(getattr(session, "capabilities", frozenset())) & self.session_capabilities
         assert told == self.capabilities & self.session_capabilities
@@ -103,6 +110,7 @@ class SessionLifeTests(SessionSuite):
     # -- listeners -----------------------------------------------------------------------------------------------------
 
     async def test_size_and_screen_come_first_then_what_happens(self, terminal: Terminal) -> None:
+        """A recorder that joins late can draw everything."""
         events: list[SessionEvent] = []
         async with terminal.open() as session:
             await run(session, "echo before")
@@ -120,6 +128,7 @@ class SessionLifeTests(SessionSuite):
         assert [event.time for event in events] == sorted(event.time for event in events)
 
     async def test_a_listener_can_stop(self, terminal: Terminal) -> None:
+        """Twice, too."""
         events: list[SessionEvent] = []
         async with terminal.open() as session:
             stop = session.listen(events.append)
@@ -131,6 +140,7 @@ class SessionLifeTests(SessionSuite):
 
     @needs("stream")
     async def test_what_programs_write_arrives_byte_for_byte(self, terminal: Terminal) -> None:
+        """``stream``: output is the program's bytes, with no gap."""
         data = bytes(range(256)) * 100
         (terminal.folder / "bytes").write_bytes(data)
         events: list[SessionEvent] = []
@@ -143,6 +153,7 @@ class SessionLifeTests(SessionSuite):
 
     @pytest.mark.parametrize(("keys", "status"), [("exit 3\n", 3), ("C-d", 0), ("kill -9 $$\n", 137)])
     async def test_the_end_of_the_shell(self, terminal: Terminal, keys: str, status: int) -> None:
+        """Its last output is given once, then ``SessionClosedError``; ``exit_status`` is the shell's."""
         async with terminal.open() as session:
             await session.send_keys("echo last words\n", block=True)
             with took():
@@ -160,6 +171,7 @@ class SessionLifeTests(SessionSuite):
                 assert session.exit_status == status  # type: ignore[attr-defined]  # optional, and declared
 
     async def test_a_shell_that_ends_at_once(self, terminal: Terminal) -> None:
+        """``open`` says so, and does not wait for a prompt."""
         terminal.rc("exit 5\n")
         with took(less_than=60), pytest.raises(SessionClosedError):
             async with terminal.open():
@@ -168,6 +180,7 @@ class SessionLifeTests(SessionSuite):
     @needs("restart")
     @pytest.mark.parametrize("keys", ["exit 4\n", "sleep 60\n"])
     async def test_restart(self, terminal: Terminal, keys: str) -> None:
+        """A fresh shell at its prompt, whatever ran before."""
         async with terminal.open() as session:
             await session.send_keys("here=1; " + keys, min_timeout_sec=0.5)
             await session.restart()  # type: ignore[attr-defined]  # optional, and declared
@@ -219,6 +232,7 @@ class SessionLifeTests(SessionSuite):
 
     @needs("resume")
     async def test_the_session_of_a_killed_agent_is_resumed(self, terminal: Terminal, killed: str) -> None:
+        """``resume_token``: variables and rows are kept, and leaving ends the session."""
         async with terminal.open(terminal.options("killed", resume_token=killed)) as session:
             text = await session.get_incremental_output()
             assert text.kind == "screen"

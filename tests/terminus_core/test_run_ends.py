@@ -15,6 +15,7 @@ from terminus_core import (
     LLMError,
     LLMResponse,
     SessionClosedError,
+    StreamsUnsupportedError,
     Usage,
     hookimpl,
 )
@@ -139,6 +140,15 @@ async def test_a_terminal_that_cannot_be_had(trial):
     result = await t.run()
     assert (result.status, result.reason, result.error.exit_code) == ("error", "install tmux", 4)
     assert t.llm.requests == []
+
+
+async def test_a_session_that_needs_streams_says_what_to_change(trial):
+    failure = StreamsUnsupportedError("environment 'plain' has no byte streams")
+    result = await trial(["DONE"], backend=FakeBackend(fails=failure)).run()
+    assert (result.status, result.error.exit_code) == ("error", 4)
+    assert result.reason == (
+        "session 'fake' needs byte streams: environment 'plain' has no byte streams; choose another with --session"
+    )
 
 
 async def test_a_shell_that_ends_before_it_is_ready_is_no_terminal(trial):

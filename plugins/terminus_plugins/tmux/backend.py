@@ -180,8 +180,10 @@ class TmuxBackend(SessionBackend):
         if result.return_code == MISSING:
             raise EnvironmentFailedError(self._missing(found.get("login", "")))
         if result.return_code != 0 or "now" not in found:
-            where = found.get("base") or result.stderr.strip() or f"status {result.return_code}"
-            raise EnvironmentFailedError(f"cannot make a private folder for tmux: {where}")
+            if "base" in found:
+                raise EnvironmentFailedError(f"cannot make a private folder for tmux: {found['base']}")
+            why = result.stderr.strip() or f"status {result.return_code}"
+            raise EnvironmentFailedError(f"no command runs in environment {environment.name!r}: {why}")
         gone = await self._gone(int(found["now"]), [rest for kind, rest in told if kind == "old"])
         if gone:
             folders = [f"{found['base']}/{folder}" for folder in gone]

@@ -147,6 +147,7 @@ def test_config_shows_required_settings_and_hides_secret_ones(terminus, in_proce
     words = ("config", *terminus.plugin(REQUIRED), "--json")
     found = {each["key"]: each for each in listed(in_process(*words))}
     assert (found["completion.mine.place"]["value"], found["completion.mine.place"]["origin"]) == (None, "required")
+    assert found["environment.container.read_only"]["value"] is False, "whether or not the part can be made"
     done = in_process(*words, "--set", "completion.mine.place=here")
     found = {each["key"]: each for each in listed(done)}
     assert found["completion.mine.place"]["value"] == "here"

@@ -91,6 +91,7 @@ def test_a_part_works_in_a_run_before_it_is_packaged(made):
         (["json", "--role", "parser"], "'json' is no name for a distribution"),
         (["a/../b", "--role", "parser"], "is no name for a distribution"),
         (["terminus-shout", "--role", "parsr"], "unknown role 'parsr'; did you mean 'parser'?"),
+        (["terminus-tmux", "--role", "session"], "there is a session 'tmux' already"),
         (["taken", "--role", "parser"], "taken: File exists"),
     ],
 )

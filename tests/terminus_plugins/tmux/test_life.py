@@ -404,6 +404,19 @@ async def test_restart(terminal, say, keys):
 # -- nothing is left behind --------------------------------------------------------------------------------------------
 
 
+async def test_an_environment_that_runs_nothing_is_to_blame(terminal):
+    options = terminal.options()
+    options.cwd = None
+
+    class Broken(LocalEnvironment):
+        async def exec(self, command, **more):
+            return await super().exec(command, **{**more, "env": {"PATH": "/nowhere"}})
+
+    with pytest.raises(EnvironmentFailedError, match=r"no command runs in environment 'local': .*not found"):
+        async with Broken() as place, TmuxBackend(TmuxBackend.Config(tmux_path="/bin/true")).open(place, options):
+            pass
+
+
 @pytest.mark.parametrize("how", ["end", "exception", "base exception", "cancel", "hanging"])
 async def test_nothing_is_left_behind(terminal, how):
     seen = []

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 VARIABLES = {
     "TERM": "screen",
+    "SHELL": "/bin/sh",  # by which `script` starts ours; a user of the system may have none
     "LC_CTYPE": "C.UTF-8",
     # Marks that no terminal shows: which shell is at a prompt, with how many jobs. In PS2: it wants the rest.
     "PROMPT_COMMAND": (

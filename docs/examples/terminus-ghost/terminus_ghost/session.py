@@ -57,6 +57,7 @@ class GhostSession(Session):
         try:
             while True:
                 self._feed(await process.receive(CHUNK))
+                await anyio.lowlevel.checkpoint()  # others want to run, however much there is to read
         except (anyio.EndOfStream, anyio.BrokenResourceError, anyio.ClosedResourceError, EnvironmentFailedError):
             with anyio.move_on_after(STATUS_SEC):
                 while process.return_code is None:  # noqa: ASYNC110 - nobody tells when the status is there
