@@ -53,6 +53,28 @@ def test_tests_of_undeclared_capabilities_are_skipped_with_the_reason(pytester):
     result.stdout.fnmatch_lines(["*capability not declared: wings", "*capability not declared: trio*"])
 
 
+def test_a_failed_check_shows_its_values(pytester):
+    pytester.makepyfile(
+        """
+        import pytest
+        from terminus_core import ExecResult
+        from terminus_core.testing import EnvironmentTests, FakeEnvironment
+
+        class Deaf(FakeEnvironment):
+            async def exec(self, command, **options):
+                return ExecResult(stdout="nothing of it")
+
+        class TestDeaf(EnvironmentTests):
+            @pytest.fixture
+            def environment(self):
+                return Deaf()
+        """
+    )
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", "-x")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *nothing of it*"])
+
+
 def test_a_mark_keeps_the_test():
     def test():
         return 1
