@@ -18,6 +18,7 @@ prompt is ``$``.
 from __future__ import annotations
 
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -189,9 +190,13 @@ class SessionLifeTests(SessionSuite):
             assert (text.split("\n")[-1], text.kind) == (PROMPT, "screen")
             assert (await run(session, "echo ${here-new}")).endswith(f"new\n{PROMPT}")
 
-    @pytest.mark.parametrize("how", ["end", "exception", "base exception", "cancel"])
+    @pytest.mark.parametrize("how", ["end", "exception", "base exception", "cancel", "nohup"])
     async def test_nothing_is_left_behind(self, terminal: Terminal, how: str) -> None:
-        """Neither the shell nor what runs in it; an error of the body comes out as it is."""
+        """Neither the shell nor what runs in it; an error of the body comes out as it is.
+
+        An agent under ``nohup`` ignores hangups, and so does what it starts, unless that is undone.
+        """
+        hangup = signal.signal(signal.SIGHUP, signal.SIG_IGN if how == "nohup" else signal.SIG_DFL)
         error = {"exception": KeyError("mine"), "base exception": SystemExit(3)}.get(how)
         raised: BaseException | None = None
         with anyio.CancelScope() as scope:
@@ -207,6 +212,8 @@ class SessionLifeTests(SessionSuite):
                         await anyio.sleep(60)
             except (KeyError, SystemExit) as caught:
                 raised = caught
+            finally:
+                signal.signal(signal.SIGHUP, hangup)
         assert raised is error
         with anyio.fail_after(10):
             for name in ("shell.pid", "child.pid"):

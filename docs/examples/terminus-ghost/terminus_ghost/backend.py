@@ -27,6 +27,8 @@ VARIABLES = {
         r'case $PS1 in *"133;B"*) ;; *) PS1="$PS1\[\e]133;B;$$;\j\a\]"; PS2="$PS2\[\e]133;K;$$\a\]";; esac'
     ),
 }
+# An agent under `nohup` ignores hangups, one in the background Ctrl-C too; what runs in a terminal must not.
+DEFAULT_SIGNALS = 'reset="env --default-signal"; $reset true 2>/dev/null || reset='
 
 
 class GhostBackend(SessionBackend):
@@ -53,7 +55,7 @@ class GhostBackend(SessionBackend):
         config = self._config
         size = f"rows {config.pane_height} cols {config.pane_width}"
         shell = rf"""stty sane {size}; printf '\033]133;T;%s\007' "$(tty)"; exec bash --login"""
-        command = f"exec script -qefc {shlex.quote(shell)} /dev/null"
+        command = f"{DEFAULT_SIGNALS}; exec $reset script -qefc {shlex.quote(shell)} /dev/null"
         session = GhostSession(environment, GhostScreen(config.pane_width, config.pane_height, config.history_rows))
         env = {**VARIABLES, **options.env}
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
