@@ -204,6 +204,8 @@ def read_hookimpls(plugin: Any, name: str, offered: Iterable[str]) -> list[HookC
     found = []
     offered = frozenset(offered)
     for attribute in dir(plugin):
+        if attribute.startswith("__"):
+            continue
         function = inspect.getattr_static(plugin, attribute) if attribute.startswith("_") else _get(plugin, attribute)
         options = getattr(function, f"{hookspecs.PROJECT}_impl", None)
         if not isinstance(options, Mapping):
