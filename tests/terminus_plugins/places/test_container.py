@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from terminus_core import EnvironmentFailedError
 from terminus_plugins.environments.container import ContainerConfig, ContainerEnvironment
 from tests.support.images import add_program
+from tests.support.places import need
 
 pytestmark = pytest.mark.anyio
 
@@ -184,6 +185,7 @@ async def test_the_engine_that_answers_is_taken(podman, use_engine, monkeypatch,
 
 
 async def test_no_engine_answers(monkeypatch, tmp_path):
+    need("docker", "docker.io")
     monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/nobody.sock")
     with pytest.raises(EnvironmentFailedError, match=r"docker does not answer: Cannot connect to the Docker daemon"):
         async with ContainerEnvironment(ContainerConfig(engine="docker", image=BASE)):

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.markdown_blocks import blocks
+from tests.support.places import need
 from tests.support.scripted_run import DONE, Program, typing
 
 DOCS = Path(__file__).parents[3] / "docs" / "places"
@@ -71,6 +72,7 @@ def test_container(person, docker, use_engine, roots):
 
 
 def test_sandbox(person):
+    need("bwrap", "bubblewrap")
     (command,) = commands("sandbox.md")
     done = person(command)
     assert done.returncode == 0, done.stderr

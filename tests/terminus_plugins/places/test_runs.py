@@ -5,6 +5,7 @@ import json
 import pytest
 
 from tests.support import exec_only
+from tests.support.places import need
 from tests.support.scripted_run import DONE, Program, typing
 
 REPLIES = [
@@ -30,6 +31,7 @@ def place(request, tmp_path):
     if request.param == "ssh":
         return options("ssh", **request.getfixturevalue("server").settings())
     if request.param == "sandbox":
+        need("bwrap", "bubblewrap")
         (tmp_path / "work").mkdir()
         return options("sandbox", folder=tmp_path / "work")
     if request.param == "exec-only":
@@ -97,6 +99,7 @@ def test_no_such_image(tmp_path, docker, use_engine):
 
 
 def test_a_sandbox_for_the_home_folder(tmp_path):
+    need("bwrap", "bubblewrap")
     line = told(Program(tmp_path), *options("sandbox", folder="/"))
     assert "'/' is no folder to be written by a sandbox" in line
 
