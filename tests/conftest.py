@@ -4,6 +4,11 @@ import logging
 import os
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# The same examples each time, however slow the machine is.
+settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 
 @pytest.fixture(params=["asyncio", "trio"])

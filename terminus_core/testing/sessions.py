@@ -94,7 +94,7 @@ class SessionLifeTests(SessionSuite):
             await flood.send_keys("yes flood\n")
 
             async def work(number: int) -> None:
-                with anyio.fail_after(LONG):
+                with anyio.fail_after(2 * LONG):
                     async with terminal.open(terminal.options(f"run-{number}")) as session:
                         await session.get_incremental_output()
                         assert f"\n<{number}>\n" in await run(session, f"echo '<{number}>'")
