@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -9,6 +10,9 @@ from hypothesis import HealthCheck, settings
 # The same examples each time, however slow the machine is.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+# A shell starts what runs in its background deaf to Ctrl-C, and so would be the programs that tests start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(params=["asyncio", "trio"])
