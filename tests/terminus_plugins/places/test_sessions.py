@@ -77,6 +77,7 @@ class TestOverSandbox(OverTmux, SessionRowTests, SessionKeyTests):
             before = (await place.exec("ls -d /proc/[0-9]*")).stdout.split()
             async with backend.open(place, terminal.options()) as session:
                 await run(session, "echo started")
+                await session.send_keys("sleep 300\n", min_timeout_sec=0.5)
             with anyio.fail_after(10):
                 while len((await place.exec("ls -d /proc/[0-9]*")).stdout.split()) > len(before):
                     await anyio.sleep(0.05)

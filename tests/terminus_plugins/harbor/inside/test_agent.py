@@ -16,6 +16,7 @@ from tests.terminus_plugins.harbor.inside.conftest import TASK, said
 
 pytestmark = pytest.mark.anyio
 
+HUNG_UP = {"session": {"tmux": {"leave_running": False}}}
 DONE = [said(("echo ready > done.txt\n", 5.0)), said(done=True), said(done=True)]
 PLUGIN = """
 from terminus_core import hookimpl
@@ -72,7 +73,7 @@ async def test_what_the_agent_started_is_there_for_the_verifier(tmp_path, place)
 async def test_a_terminal_that_is_not_to_be_left_is_not(tmp_path, place):
     with ProviderServer(DONE) as server:
         async with place() as there:
-            await Run(tmp_path, server, settings={"session": {"tmux": {"leave_running": False}}}).work(there)
+            await Run(tmp_path, server, settings=HUNG_UP).work(there)
             assert there.processes() == {}
             assert list((there.root / "tmp").glob("terminus-*/*")) == []
 
@@ -141,7 +142,7 @@ async def test_a_summary_is_counted_and_has_a_rollout_of_its_own(tmp_path, place
 
 async def test_a_time_limit_leaves_everything_complete(tmp_path, place):
     with ProviderServer([*DONE[:2], silent()]) as server:
-        run = Run(tmp_path, server)
+        run = Run(tmp_path, server, settings=HUNG_UP)
         async with place() as there:
             await run.agent.setup(there)
             task = asyncio.create_task(run.agent.run(TASK, there, run.context))
@@ -149,6 +150,7 @@ async def test_a_time_limit_leaves_everything_complete(tmp_path, place):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+            assert there.processes() == {}
     assert [step.source for step in run.trajectory.steps] == ["user", "agent", "agent"]
     assert run.trajectory.final_metrics.extra["status"] == "cancelled"
     assert run.context.metadata["n_episodes"] == 3
@@ -157,7 +159,7 @@ async def test_a_time_limit_leaves_everything_complete(tmp_path, place):
 
 async def test_a_time_limit_in_the_middle_of_a_command(tmp_path, place):
     with ProviderServer([said(("sleep 600\n", 50.0))]) as server:
-        run = Run(tmp_path, server)
+        run = Run(tmp_path, server, settings=HUNG_UP)
         async with place() as there:
             await run.agent.setup(there)
             task = asyncio.create_task(run.agent.run(TASK, there, run.context))
@@ -166,16 +168,18 @@ async def test_a_time_limit_in_the_middle_of_a_command(tmp_path, place):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
+            assert there.processes() == {}
     assert len(run.trajectory.steps) == 2
     assert run.context.metadata["n_episodes"] == 1
 
 
 async def test_a_fault_of_the_provider_is_raised(tmp_path, place):
     with ProviderServer([DONE[0], fault(401, "no such key")]) as server:
-        run = Run(tmp_path, server)
+        run = Run(tmp_path, server, settings=HUNG_UP)
         async with place() as there:
             with pytest.raises(LLMError, match="no such key"):
                 await run.work(there)
+            assert there.processes() == {}
     assert run.context.metadata["n_episodes"] == 2
     assert run.trajectory.final_metrics.extra["status"] == "error"
 
