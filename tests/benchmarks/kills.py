@@ -120,7 +120,7 @@ def _read(logs_dir: Path) -> tuple[int, list[str]]:
     except (OSError, ValueError) as error:
         invalid.append(f"trajectory.json: {error}")
     try:
-        for line in (logs_dir / "replies.jsonl").read_text().splitlines():
+        for line in (logs_dir / "replies.jsonl").read_text().split("\n")[:-1]:  # a last line may be unfinished
             json.loads(line)
         json.loads((logs_dir / "run.json").read_text())
     except (OSError, ValueError) as error:

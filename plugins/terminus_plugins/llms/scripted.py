@@ -7,7 +7,7 @@ One reply a line, an object with the fields of :class:`~terminus_core.LLMRespons
     {"error": "context_length_exceeded"}
 
 An ``error`` line fails like a provider for good; ``context_length_exceeded`` (alone or as its first word) like one
-whose window is too small. A run's folder is replayed from the ``replies.jsonl`` in it.
+whose window is too small. A run's folder is replayed from the ``replies.jsonl`` in it, up to its last whole line.
 """
 
 from __future__ import annotations
@@ -138,9 +138,11 @@ def _read(replies: list[str | dict[str, Any]] | Path) -> Iterator[_Reply]:
             yield _reply(value, f"reply {number}")
         return
     path = replies.expanduser()
-    path = path / REPLIES_FILE if path.is_dir() else path
+    is_run = path.is_dir()
+    path = path / REPLIES_FILE if is_run else path
     try:
-        text = path.read_text(encoding="utf-8")
+        data = path.read_bytes()
+        text = (_whole_lines(data) if is_run else data).decode()
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"llm 'scripted': {path} cannot be read: {error}") from error
     for number, line in enumerate(text.split("\n"), 1):
@@ -151,6 +153,16 @@ def _read(replies: list[str | dict[str, Any]] | Path) -> Iterator[_Reply]:
             except ValueError as error:
                 raise ConfigError(f"{where}: not JSON: {error}") from error
             yield _reply(value, where)
+
+
+def _whole_lines(data: bytes) -> bytes:
+    """Without the last line, if a run that was killed has not finished it."""
+    whole, _, last = data.rpartition(b"\n")
+    try:
+        json.loads(last)
+    except ValueError:
+        return whole
+    return data
 
 
 def _reply(value: Any, where: str) -> _Reply:

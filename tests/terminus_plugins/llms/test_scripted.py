@@ -65,6 +65,19 @@ async def test_a_runs_folder_is_replayed(script):
     assert (await from_file(path.parent).call(ASK)).content == "as received"
 
 
+async def test_a_killed_run_is_replayed_up_to_its_last_whole_line(tmp_path):
+    whole = json.dumps({"content": "as rec\u00e9ived"}, ensure_ascii=False).encode()
+    for end in range(1, len(whole)):
+        (tmp_path / "replies.jsonl").write_bytes(whole + b"\n" + whole[:end])
+        llm = from_file(tmp_path)
+        assert (await llm.call(ASK)).content == "as rec\u00e9ived"
+        with pytest.raises(LLMError, match="no more than 1 replies"):
+            await llm.call(ASK)
+    (tmp_path / "replies.jsonl").write_bytes(whole[:9] + b"\n" + whole)
+    with pytest.raises(ConfigError, match=r"replies\.jsonl:1: not JSON"):
+        from_file(tmp_path)
+
+
 async def test_a_path_may_begin_at_home(script, monkeypatch):
     path = script({"content": "home"})
     monkeypatch.setenv("HOME", str(path.parent))

@@ -27,7 +27,7 @@ DISTRIBUTION = "terminus-agent"
 
 
 class AtifObserver:
-    """Writes into a run's folder while the run goes on; what is on disk is whole at every instant.
+    """Writes into a run's folder while the run goes on; each document on disk is whole at every instant.
 
     ``trajectory.json`` (ATIF 1.8) is saved at each step, ``replies.jsonl`` at each answer; a model call beside the
     chat gets a document of its own. With ``trajectory.linear_history`` each replaced history begins a new document,

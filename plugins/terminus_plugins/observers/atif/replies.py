@@ -2,49 +2,62 @@
 
 from __future__ import annotations
 
-from collections import deque
+import os
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
 from terminus_core import LLMResponse, Usage
 from terminus_plugins.observers.atif.encoding import encode
-from terminus_plugins.observers.atif.growing_file import GrowingFile
 
 
 class Replies:
     """The file of answers, in the order of the calls.
 
+    Only added to: a kill in the middle of a save can leave the last line unfinished, without its newline.
+
     Args:
-        path: where it lies.
+        path: where it lies. Made anew by the first save, with mode 0600.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.complete = False
         """Whether every answer is on disk."""
-        self._file = GrowingFile(path)
-        self._waiting: deque[LLMResponse] = deque()
+        self._lines = b""  # that are not on disk
+        self._size: int | None = None  # bytes of whole lines on disk, None before there is a file
 
     def add(self, response: LLMResponse) -> None:
         """Add an answer, which the next save writes."""
-        self._waiting.append(response)
+        self._lines += encode(_given(response), indent=None) + b"\n"
         self.complete = False
 
     def save(self) -> None:
         """Write what is new.
 
         Raises:
-            Exception: whatever stands against it; the file is as it was, and the next save tries again.
+            OSError: the whole lines on disk are as they were, and the next save tries again.
         """
-        while self._waiting:
-            self._file.append(encode(_given(self._waiting[0]), indent=None) + b"\n")
-            self._waiting.popleft()
-        self._file.save()
+        # Opened at each save: a descriptor held for the whole run is too many with hundreds of runs.
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        if self._size is None:
+            with suppress(FileNotFoundError):
+                self.path.unlink()
+            flags |= os.O_CREAT | os.O_EXCL
+        file = os.open(self.path, flags, 0o600)
+        try:
+            self._size = self._size or 0
+            done = 0
+            while done < len(self._lines):  # a write may be short, and one that failed is written over
+                done += os.pwrite(file, self._lines[done:], self._size + done)
+        finally:
+            os.close(file)
+        self._size += done
+        self._lines = b""
         self.complete = True
 
     def close(self) -> None:
         """Saving ends here; what is on disk stays."""
-        self._file.close()
 
 
 def _given(response: LLMResponse) -> dict[str, object]:

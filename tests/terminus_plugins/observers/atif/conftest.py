@@ -86,7 +86,8 @@ class Rig:
         return data
 
     def replies(self):
-        lines = (self.folder / "replies.jsonl").read_bytes().decode("utf-8").splitlines()
+        """Each whole line; a kill may leave an unfinished one."""
+        lines = (self.folder / "replies.jsonl").read_bytes().rpartition(b"\n")[0].decode("utf-8").splitlines()
         return [json.loads(line, parse_constant=pytest.fail) for line in lines]
 
     def hidden(self):
