@@ -4,7 +4,6 @@ import ast
 import base64
 import importlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -16,6 +15,7 @@ import pytest
 import terminus_core
 from tests.support.provider_server import ProviderServer, answer
 from tests.support.scripted_run import Program, call, running_here
+from tests.support.uv import find_uv
 
 FOLDER = Path(__file__).parents[2] / "docs" / "examples" / "terminus-kira"
 SOURCES = sorted((FOLDER / "terminus_kira").glob("*.py"))
@@ -27,12 +27,10 @@ PIXEL = base64.b64decode(
 @pytest.fixture
 def installed(tmp_path, monkeypatch):
     """Built and installed as ``pip install .`` does it, into a folder of the test's own."""
-    uv = os.environ.get("UV") or shutil.which("uv")
-    assert uv, "uv is needed: pip install uv"
     source, site = tmp_path / "source", tmp_path / "site"
     shutil.copytree(FOLDER, source)
     command = [
-        uv,
+        find_uv(),
         "pip",
         "install",
         "--offline",

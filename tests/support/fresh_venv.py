@@ -5,12 +5,13 @@ Their dependencies are those of the environment that the tests run in: a path fi
 
 import os
 import re
-import shutil
 import subprocess
 import sys
 import sysconfig
 from importlib.metadata import distribution
 from pathlib import Path
+
+from tests.support.uv import find_uv
 
 SECONDS = 280
 
@@ -20,7 +21,7 @@ class FreshVenv:
 
     def __init__(self, folder):
         self.folder = Path(folder)
-        self._uv = shutil.which("uv") or str(Path(sys.executable).with_name("uv"))
+        self._uv = find_uv()
         self._run(self._uv, "venv", "--quiet", "--python", sys.executable, self.folder)
         (site,) = self.folder.glob("lib/python*/site-packages")
         (site / "dependencies.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")

@@ -115,7 +115,7 @@ class _Twin:
         self._size: int | None = None  # bytes that the file may have, None before it is made
 
     def write(self, chunks: list[bytes], tail: bytes) -> None:
-        """Write what this inode lacks. After an error it goes on from its last whole chunk."""
+        """Write what this inode lacks. After an error it goes on from where it was."""
         # Opened at each save: two descriptors a file, held for the whole run, are too many with hundreds of runs.
         if self._size is None:
             with suppress(FileNotFoundError):
@@ -124,25 +124,20 @@ class _Twin:
             self._size = 0
         else:
             file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        whole = b"".join(chunks)
+        data = whole + tail
         try:
-            for chunk in chunks:
-                self._put(file, chunk)
-                self._end += len(chunk)
-                self.n_chunks += 1
-            self._put(file, tail)
-            whole = self._end + len(tail)
-            if self._size > whole:
-                os.ftruncate(file, whole)
-                self._size = whole
+            self._size = max(self._size, self._end + len(data))
+            done = 0
+            while done < len(data):  # a write may be short: signals, quotas, a disk that is nearly full
+                done += os.pwrite(file, data[done:] if done else data, self._end + done)
+            self._end += len(whole)
+            self.n_chunks += len(chunks)
+            if self._size > self._end + len(tail):
+                self._size = self._end + len(tail)
+                os.ftruncate(file, self._size)
         finally:
             os.close(file)
-
-    def _put(self, file: int, data: bytes) -> None:
-        """Write all of ``data`` at the end of the whole chunks."""
-        self._size = max(self._size or 0, self._end + len(data))
-        done = 0
-        while done < len(data):  # a write may be short: signals, quotas, a disk that is nearly full
-            done += os.pwrite(file, data[done:] if done else data, self._end + done)
 
 
 def _hidden(path: Path, kind: str) -> str:
