@@ -57,6 +57,14 @@ class EnvironmentProcess(ByteStream):
     stderr_tail: str
     """The last lines of stderr, at most a few kilobytes, for error texts."""
 
+    def send_nowait(self, item: bytes | bytearray) -> int:  # noqa: ARG002 - for those who can
+        """Write to stdin what it takes without waiting; how many bytes of ``item`` that was.
+
+        By default none. It is not called while a :meth:`send` is under way, and tells nobody that the process has
+        ended: the next :meth:`send` does.
+        """
+        return 0
+
 
 class Environment(Protocol):
     """Where commands run: this machine, a host over SSH, a container. An async context manager.

@@ -266,6 +266,25 @@ class EnvironmentTests(ConformanceSuite):
         # left without an end of input: leaving does not wait for one
 
     @needs("streams")
+    async def test_what_is_sent_without_waiting_arrives_too(self, environment: Environment) -> None:
+        """``send_nowait`` says how much it has taken, before anybody reads; ``send`` goes on from there."""
+        data = bytes(range(256)) * 8192
+        async with environment as place, place.open_process("cat") as process:
+            taken = 0
+            while taken < len(data) and (number := process.send_nowait(data[taken:])):
+                taken += number
+            with anyio.fail_after(2 * PROMPT_SEC):
+                async with anyio.create_task_group() as group:
+
+                    async def send() -> None:
+                        await process.send(data[taken:])
+                        await process.send_eof()
+
+                    group.start_soon(send)
+                    assert await _rest(process) == data
+            assert process.send_nowait(b"more") == 0
+
+    @needs("streams")
     async def test_status_and_last_words_of_a_process(self, environment: Environment) -> None:
         """They are there once the output has ended."""
         async with environment as place, place.open_process("echo some words >&2; exit 7") as process:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 from anyio import to_thread
+from anyio.lowlevel import checkpoint
 
 from terminus_core import Environment, EnvironmentFailedError, EnvironmentProcess, ExecResult, hookimpl
 
@@ -30,10 +31,16 @@ BIG_OUTPUT_BYTES = 500_000
 
 
 class LocalProcess(EnvironmentProcess):
-    """A process of this machine as a byte stream."""
+    """A process of this machine as a byte stream.
 
-    def __init__(self, process: Process) -> None:
+    Args:
+        process: it, with pipes for its output.
+        stdin: where its stdin is written to: a file descriptor that does not block, closed with the stream.
+    """
+
+    def __init__(self, process: Process, stdin: int) -> None:
         self._process = process
+        self._stdin: int | None = stdin
         self._stderr = b""
 
     @property
@@ -53,22 +60,38 @@ class LocalProcess(EnvironmentProcess):
 
     async def send(self, item: bytes) -> None:
         """Write to stdin."""
-        assert self._process.stdin is not None  # noqa: S101 - opened with a pipe
+        await checkpoint()
+        left = memoryview(item)
+        while left:
+            if self._stdin is None:
+                raise anyio.ClosedResourceError
+            try:
+                left = left[os.write(self._stdin, left) :]
+            except BlockingIOError:
+                await anyio.wait_writable(self._stdin)
+            except OSError as error:
+                raise anyio.BrokenResourceError from error
+
+    def send_nowait(self, item: bytes | bytearray) -> int:
+        """Write to stdin what fits into the pipe."""
+        if self._stdin is None:
+            return 0
         try:
-            await self._process.stdin.send(item)
-        except (ConnectionError, BrokenPipeError) as error:
-            raise anyio.BrokenResourceError from error
+            return os.write(self._stdin, item)
+        except OSError:  # full, or nobody reads any more
+            return 0
 
     async def send_eof(self) -> None:
         """Close stdin."""
-        assert self._process.stdin is not None  # noqa: S101 - opened with a pipe
-        await self._process.stdin.aclose()
+        if self._stdin is not None:
+            anyio.notify_closing(self._stdin)
+            os.close(self._stdin)
+            self._stdin = None
 
     async def aclose(self) -> None:
         """End the process and whatever it started in its process group; at most :data:`GRACE_SEC` politely."""
         with anyio.CancelScope(shield=True):
-            with suppress(anyio.BrokenResourceError, OSError):
-                await self.send_eof()
+            await self.send_eof()
             for number, limit in ((signal.SIGTERM, GRACE_SEC), (signal.SIGKILL, 10 * GRACE_SEC)):
                 _signal_group(self._process, number)
                 with anyio.move_on_after(limit):
@@ -130,8 +153,16 @@ class LocalEnvironment(Environment):
         user: str | None = None,
     ) -> AsyncIterator[EnvironmentProcess]:
         """Start a shell command and talk to it."""
-        process = await self._start(command, cwd, env, user, stdin=PIPE)
-        stream = LocalProcess(process)
+        theirs, ours = os.pipe()
+        os.set_blocking(ours, False)
+        try:
+            process = await self._start(command, cwd, env, user, stdin=theirs)
+        except BaseException:
+            os.close(ours)
+            raise
+        finally:
+            os.close(theirs)
+        stream = LocalProcess(process, ours)
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
         error: BaseException | None = None
         async with anyio.create_task_group() as group:

@@ -145,12 +145,17 @@ class Channel(Protocol):
 
     @abstractmethod
     def post(
-        self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None, once: bool = False
+        self,
+        *commands: str,
+        then: Callable[[Sequence[Reply]], None] | None = None,
+        once: bool = False,
+        soon: bool = False,
     ) -> Request:
         """Send a command list without waiting. Lists are run in the order of the calls.
 
         ``then`` is called with the answers, in the order of the stream, unless tmux refuses. ``once``: it must not be
-        run twice, whatever happens; others may be.
+        run twice, whatever happens; others may be. ``soon``: it may go with the next list, if that comes before the
+        event loop is back; tmux answers both at a time then.
         """
         ...
 

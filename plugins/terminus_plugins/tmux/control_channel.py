@@ -94,7 +94,8 @@ class ControlChannel(Channel):
         self._on_end = on_end
         self._pending: deque[ControlRequest] = deque()  # sent, in the order of the answers to come
         self._held: deque[ControlRequest] = deque()  # to be sent when a client is there
-        self._outgoing: list[bytes] = []
+        self._outgoing = bytearray()  # what is to be written yet
+        self._is_writing = False
         self._wake = anyio.Event()
         self._is_up = False
         self._is_repairing = False
@@ -109,7 +110,11 @@ class ControlChannel(Channel):
         self._scope = anyio.CancelScope(shield=True)
 
     def post(
-        self, *commands: str, then: Callable[[Sequence[Reply]], None] | None = None, once: bool = False
+        self,
+        *commands: str,
+        then: Callable[[Sequence[Reply]], None] | None = None,
+        once: bool = False,
+        soon: bool = False,
     ) -> ControlRequest:
         """See :class:`Channel`."""
         if once:
@@ -120,7 +125,7 @@ class ControlChannel(Channel):
         if self.ended is not None:
             request.fail(self._failure())
         elif self._is_up:
-            self._send(request)
+            self._send(request, soon=soon)
         else:
             request.since = time.monotonic()
             self._held.append(request)
@@ -158,6 +163,7 @@ class ControlChannel(Channel):
 
     async def _serve(self, stream: EnvironmentProcess) -> None:
         """Speak to one client until it has ended."""
+        self._stream = stream
         reader = ControlReader()
         async with anyio.create_task_group() as group:
             group.start_soon(self._write, stream)
@@ -179,22 +185,28 @@ class ControlChannel(Channel):
         self._held.extendleft(reversed([request for request in self._pending if not request.finished]))
         self._pending.clear()
         self._outgoing.clear()
+        self._is_writing = False
 
     async def _write(self, stream: EnvironmentProcess) -> None:
         with suppress(*_ENDS):  # the reader notices too, and what has no answer is sent again
             while True:
                 await self._wake.wait()
                 self._wake = anyio.Event()
-                data = b"".join(self._outgoing)
-                self._outgoing.clear()
-                if data:
+                self._is_writing = True
+                while self._outgoing:
+                    data = bytes(self._outgoing)
+                    self._outgoing.clear()
                     await stream.send(data)
+                self._is_writing = False
 
-    def _send(self, request: ControlRequest) -> None:
+    def _send(self, request: ControlRequest, *, soon: bool = False) -> None:
         request.since = time.monotonic()
         self._pending.append(request)
-        self._outgoing.append(request.data)
-        self._wake.set()
+        self._outgoing += request.data
+        if not soon and not self._is_writing:
+            del self._outgoing[: self._stream.send_nowait(self._outgoing)]
+        if self._outgoing:
+            self._wake.set()
 
     def _take(self, event: Event) -> None:
         if isinstance(event, Output):

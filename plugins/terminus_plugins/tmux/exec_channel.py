@@ -107,6 +107,7 @@ class ExecChannel(Channel):
         *commands: str,
         then: Callable[[Sequence[Reply]], None] | None = None,
         once: bool = False,  # noqa: ARG002 - no list is ever sent again
+        soon: bool = False,  # noqa: ARG002 - all of them go with the next
     ) -> ExecRequest:
         """See :class:`Channel`. Nothing is sent before somebody wants an answer, or waits."""
         request = ExecRequest(len(commands), then, self._flush)

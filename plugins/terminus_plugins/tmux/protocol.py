@@ -38,8 +38,12 @@ class Attached:
 Event: TypeAlias = Reply | Output | Exit | Attached
 
 
+# What one pane writes comes in many short lines, in which a newline is escaped.
+_OUTPUT = re.compile(rb"%output (%\d+) [^\n]*\n(?:%output \1 [^\n]*\n)*")
+
+
 class ControlReader:
-    """Turns tmux's bytes, cut anywhere, into events.
+    """Turns tmux's bytes, cut anywhere, into events; outputs of one pane that come together are one.
 
     A reply ends only with the very time and number that it began with: the text of a captured screen can look like
     an end line.
@@ -60,6 +64,11 @@ class ControlReader:
                 start = self._finish_reply(data, start, events)
                 if start < 0:
                     return events
+            if match := _OUTPUT.match(data, start):
+                pane, start = match[1], match.end()
+                head = b"%output " + pane + b" "
+                events.append(Output(pane, match[0][len(head) : -1].replace(b"\n" + head, b"")))
+                continue
             end = data.find(b"\n", start)
             if end < 0:
                 self._rest = data[start:]
@@ -68,10 +77,7 @@ class ControlReader:
             start = end if self._stamp is not None else end + 1
 
     def _take_line(self, line: bytes, events: list[Event]) -> None:
-        if line.startswith(b"%output "):
-            pane, _, text = line[8:].partition(b" ")
-            events.append(Output(pane, text))
-        elif line.startswith(b"%begin "):
+        if line.startswith(b"%begin "):
             self._stamp = line[7:]
         elif line.startswith(b"%session-changed "):
             events.append(Attached())

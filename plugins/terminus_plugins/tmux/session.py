@@ -148,7 +148,7 @@ class TmuxSession(Session):
         was_idle = self._watch.prompt.idle or self._together
         keys = compile_keys(keystrokes, self._pane.id)
         if keystrokes:
-            self._type(keys)
+            self._type(keys, soon=not block and min_timeout_sec <= 0)
         self._together = is_held and not block
         if block and keys.runs:
             ended = await self._watch.wait_for_end(keys, max_timeout_sec, was_idle=was_idle)
@@ -265,7 +265,7 @@ class TmuxSession(Session):
             *(f"set-option -p -t {self._pane.id} {key} {quote(text)}" for key, text in values.items())
         )
 
-    def _type(self, keys: Keys) -> None:
+    def _type(self, keys: Keys, *, soon: bool) -> None:
         """Send keys without waiting for the answer: the next one proves that they have been taken."""
         self._watch.prompt.sent()
         post = self._pane.channel.post
@@ -275,9 +275,10 @@ class TmuxSession(Session):
             *first,
             then=lambda _: self._listeners.tell("input", keys.data),
             once=True,
+            soon=soon,
         )
         for commands in rest:
-            self._posted = post(*commands, once=True)
+            self._posted = post(*commands, once=True, soon=soon)
 
     async def _settle_posted(self) -> None:
         """Wait until earlier keys have been taken."""

@@ -56,11 +56,32 @@ def cut(data, places):
     return [data[start:end] for start, end in pairwise(bounds)]
 
 
+def joined(events):
+    """Outputs of one pane that follow each other as one: how many they come in says nothing."""
+    found = []
+    for event in events:
+        last = found[-1] if found else None
+        if isinstance(event, Output) and isinstance(last, Output) and event.pane == last.pane:
+            found[-1] = Output(event.pane, last.escaped + event.escaped)
+        else:
+            found.append(event)
+    return found
+
+
 @given(EVENTS, st.lists(st.integers(min_value=0, max_value=5000), max_size=30))
 def test_events_come_out_however_the_bytes_are_cut(events, places):
     reader = ControlReader()
     got = [event for piece in cut(written(events), places) for event in reader.feed(piece)]
-    assert got == [event for event in events if not isinstance(event, str)]
+    assert joined(got) == joined(event for event in events if not isinstance(event, str))
+
+
+def test_output_that_comes_together_is_one_event():
+    lines = [b"%output %0 a\\012", b"%output %0 ", b"%output %0 %output %0 b", b"%output %1 c", b"%output %0 d"]
+    assert ControlReader().feed(b"\n".join(lines) + b"\n%output %0 e") == [
+        Output(b"%0", b"a\\012%output %0 b"),
+        Output(b"%1", b"c"),
+        Output(b"%0", b"d"),
+    ]
 
 
 @given(st.lists(st.binary(max_size=50), max_size=20))
