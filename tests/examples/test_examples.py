@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.fresh_venv import FreshVenv, undeclared
+from tests.support.places import need
 
 EXAMPLES = Path(__file__).parents[2] / "docs" / "examples"
 NAMES = ["terminus-echo", "terminus-asyncssh", "terminus-ghost"]
@@ -22,6 +23,8 @@ def venv(tmp_path_factory):
 @pytest.mark.parametrize("name", NAMES)
 @pytest.mark.timeout(300)
 def test_its_tests_pass(venv, name):
+    if name == "terminus-asyncssh":
+        need("sshd", "openssh-server")
     told = venv.pytest(EXAMPLES / name, "-k", "not trio or first_look or newline or listener")
     assert " passed" in told
     assert "failed" not in told

@@ -136,8 +136,11 @@ class Place:
     def remove(self, server: str) -> str:
         """End the server, one that hangs too if its process id is known, and take its folder away."""
         folder = shlex.quote(self.folder)
-        kill = f"kill -9 {server}" if server else f"{self.client} kill-server"
-        return f"[ -S {folder}/socket ] && {kill} 2>/dev/null; rm -rf {folder}"
+        kill = f"{self.client} kill-server"
+        if server:  # the number may be another process's by now, which Linux can tell
+            words = f"/proc/{server}/cmdline"
+            kill = f"[ -e /proc/self ] && ! grep -qF {folder}/socket {words} || kill -9 {server}"
+        return f"[ -S {folder}/socket ] && {{ {kill}; }} 2>/dev/null; rm -rf {folder}"
 
     def leave(self) -> str:
         """Let the server live on without an owner, so that it is never swept; if it is gone, remove its folder."""

@@ -332,6 +332,22 @@ async def test_client_that_is_killed_has_a_successor(terminal, say):
     assert not processes_with(session.place.folder)
 
 
+@pytest.fixture
+def bystander():
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can tell whose process it is")
+async def test_a_process_that_has_the_number_of_a_dead_server_is_left_alone(terminal, bystander):
+    async with terminal.open() as session:
+        os.kill(int(session.server), signal.SIGKILL)  # its socket stays
+        session.server = str(bystander.pid)
+    assert not await anyio.Path(session.place.folder).exists()
+    assert bystander.poll() is None
+
+
 async def test_wait_for_a_command_whose_end_nobody_saw(terminal):
     """The prompt came while there was no client."""
     async with terminal.open() as session, anyio.create_task_group() as group:
