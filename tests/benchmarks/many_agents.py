@@ -3,7 +3,8 @@
     python tests/benchmarks/many_agents.py [--smoke]
 
 Prints a Markdown table. Each agent has a terminal of its own, a scripted model and the trajectory on disk. The clock
-runs from the moment when all of them have asked for their first answer until the last of them has its last.
+runs from the moment when all of them have asked for their first answer until the last of them has its last. The last
+row is as many bare control-mode clients, with the same calls and nothing else: how fast the machine is.
 """
 
 from __future__ import annotations
@@ -21,6 +22,10 @@ from typing import ClassVar
 import anyio
 
 from terminus_core import Agent, LLMRequest, LLMResponse, Message, Usage
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.benchmarks import _bare_client
 
 STARTING_AT_ONCE = 10
 
@@ -131,6 +136,12 @@ def main() -> None:
                 f"{f'{race.seconds / alone:.2f}' if duration else ''} | {count / race.seconds:,.0f} | "
                 f"{race.cpu / count * 1000:.2f} |"
             )
+        _, seconds, cpu = anyio.run(_bare_client.measure, many, episodes, Path(folder))
+        count = many * episodes
+        rows.append(
+            f"| {many} bare clients | 0 | {seconds / episodes * 1000:.1f} |  | {count / seconds:,.0f} | "
+            f"{cpu / count * 1000:.2f} |"
+        )
     print(f"Python {sys.version.split()[0]}, {os.cpu_count()} processors, {episodes} episodes each\n")
     print("| agents | wait, s | ms per round of episodes | ratio to one | episodes/s | Python CPU per episode, ms |")
     print("|--:|--:|--:|--:|--:|--:|")

@@ -3,13 +3,15 @@
     python tests/benchmarks/own_time.py [--episodes 1000] [--smoke]
 
 Prints a Markdown table. "Own time" is the wall time of an episode minus nothing: the model answers at once and the
-command waits for nothing, so all of it is the agent, tmux and the disk.
+command waits for nothing, so all of it is the agent, tmux and the disk. Beside it: what the same calls cost a bare
+control-mode client, which tells how fast the machine is.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import resource
 import statistics
@@ -22,6 +24,10 @@ from pathlib import Path
 import anyio
 
 from terminus_core import Agent, hookimpl
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.benchmarks import _bare_client
 
 
 class Stopwatch:
@@ -80,17 +86,19 @@ def main() -> None:
     arguments = options.parse_args()
     episodes = 60 if arguments.smoke else arguments.episodes
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder
+        bare, _, _ = anyio.run(_bare_client.measure, 1, episodes, Path(folder))
         times, seconds = anyio.run(one_run, episodes, Path(folder) / "run")
     tmux = subprocess.run(["tmux", "-V"], capture_output=True, text=True, check=True).stdout.strip()
     print(
         f"Python {sys.version.split()[0]}, {tmux}, {platform.machine()}, {episodes} episodes in {seconds:.2f} s, "
         f"RSS {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:.0f} MB\n"
     )
-    print("| episodes | median ms | ratio to the first row |\n|---|--:|--:|")
+    print("| episodes | median ms | ratio to the first row | bare client, ms | ratio to it |\n|---|--:|--:|--:|--:|")
     first = statistics.median(times[1:10])
     for begin, end in ((2, 10), (episodes // 2, episodes // 2 + 49), (episodes - 50, episodes - 1)):
-        median = statistics.median(times[begin - 1 : end])
-        print(f"| {begin}–{end} | {median:.2f} | {median / first:.2f} |")
+        median, least = (statistics.median(each[begin - 1 : end]) for each in (times, bare))
+        print(f"| {begin}–{end} | {median:.2f} | {median / first:.2f} | {least:.2f} | {median / least:.1f} |")
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 BIG_CAPTURE_BYTES = 300_000
 """From here on decoding leaves the event loop's thread."""
 
+_STATE, _SCREEN_STATE = quote(STATE), quote(SCREEN_STATE)
+
 
 class Pane:
     """A pane of a tmux server.
@@ -154,12 +156,12 @@ class Pane:
         return (
             *drawing,
             f"capture-pane -p -t {self.id} -S -{back}",
-            f"display-message -p -t {self.id} {quote(STATE)}",
+            f"display-message -p -t {self.id} {_STATE}",
         )
 
     def draw_list(self) -> tuple[str, str]:
         """The command list of a screen with its colours and its cursor."""
-        return (f"capture-pane -p -e -t {self.id}", f"display-message -p -t {self.id} {quote(SCREEN_STATE)}")
+        return (f"capture-pane -p -e -t {self.id}", f"display-message -p -t {self.id} {_SCREEN_STATE}")
 
     async def _look_from(self, back: int, check: tuple[int, int] | None = None) -> Look:
         """Take the screen and ``back`` rows above it; ``check``: bounds of more, in rows above the screen."""
