@@ -151,6 +151,7 @@ def main() -> None:
     arguments = options.parse_args()
     print(f"Python {sys.version.split()[0]}, {platform.machine()}, {'tmux' if arguments.tmux else 'a double'}")
     with tempfile.TemporaryDirectory() as folder:
+        os.environ["HOME"] = folder
         measure(Path(folder), tmux=arguments.tmux, smoke=arguments.smoke)
 
 
