@@ -96,6 +96,7 @@ class ControlChannel(Channel):
         self._held: deque[ControlRequest] = deque()  # to be sent when a client is there
         self._outgoing = bytearray()  # what is to be written yet
         self._is_writing = False
+        self._send_nowait: Callable[[bytearray], int] = _takes_nothing
         self._wake = anyio.Event()
         self._is_up = False
         self._is_repairing = False
@@ -163,7 +164,7 @@ class ControlChannel(Channel):
 
     async def _serve(self, stream: EnvironmentProcess) -> None:
         """Speak to one client until it has ended."""
-        self._stream = stream
+        self._send_nowait = getattr(stream, "send_nowait", _takes_nothing)  # optional, as far as this goes
         reader = ControlReader()
         async with anyio.create_task_group() as group:
             group.start_soon(self._write, stream)
@@ -204,7 +205,7 @@ class ControlChannel(Channel):
         self._pending.append(request)
         self._outgoing += request.data
         if not soon and not self._is_writing:
-            del self._outgoing[: self._stream.send_nowait(self._outgoing)]
+            del self._outgoing[: self._send_nowait(self._outgoing)]
         if self._outgoing:
             self._wake.set()
 
@@ -308,3 +309,8 @@ async def _has_status(stream: EnvironmentProcess) -> bool:
         while stream.return_code is None:  # noqa: ASYNC110 - a stream tells its end by nothing else
             await anyio.sleep(0.01)
     return stream.return_code is not None
+
+
+def _takes_nothing(_: bytearray) -> int:
+    """A stream that cannot send without waiting."""
+    return 0
