@@ -49,8 +49,8 @@ class AtifObserver:
         return self
 
     async def __aexit__(self, *exc_info: object) -> None:
-        for file in self._open_files():
-            file.close()
+        for document in self._documents():
+            document.close()
 
     # -- events ----------------------------------------------------------------------------------------------
 
@@ -98,14 +98,14 @@ class AtifObserver:
         self._save(run, end)
         if self._replies is not None and not self._replies.complete:
             self._save_replies(run, self._replies)
-        for file in self._open_files():
-            if not file.complete:
+        for file in (*self._documents(), self._replies):
+            if file is not None and not file.complete:
                 logger.error("File is not complete: %s", file.path)
 
     # -- files -----------------------------------------------------------------------------------------------
 
-    def _open_files(self) -> list[Document | Replies]:
-        return [file for file in (self._current, *self._ended, self._replies) if file is not None]
+    def _documents(self) -> list[Document]:
+        return [document for document in (self._current, *self._ended) if document is not None]
 
     def _document(self, run: Run) -> Document:
         """The document of the next step; it may have to be begun."""

@@ -48,16 +48,16 @@ class Replies:
         try:
             self._size = self._size or 0
             done = 0
-            while done < len(self._lines):  # a write may be short, and one that failed is written over
+            while done < len(self._lines):  # a write may be short
                 done += os.pwrite(file, self._lines[done:], self._size + done)
+        except OSError:  # a full disk
+            os.ftruncate(file, self._size or 0)
+            raise
         finally:
             os.close(file)
         self._size += done
         self._lines = b""
         self.complete = True
-
-    def close(self) -> None:
-        """Saving ends here; what is on disk stays."""
 
 
 def _given(response: LLMResponse) -> dict[str, object]:

@@ -2,14 +2,12 @@
 
 import errno
 import os
-import resource
 import stat
-import subprocess
-from contextlib import ExitStack, contextmanager
 
 import pytest
 
 from terminus_plugins.observers.atif.growing_file import GrowingFile, sweep
+from tests.support.disks import file_size_limit, small_disk
 
 
 @pytest.fixture
@@ -19,17 +17,6 @@ def file(tmp_path):
 
 def names(folder):
     return sorted(path.name for path in folder.iterdir())
-
-
-@contextmanager
-def file_size_limit(size):
-    """No file grows beyond ``size`` bytes: writes are short, then they fail."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_holds_all_chunks_and_the_newest_tail(file):
@@ -112,46 +99,26 @@ def test_a_limit_leaves_the_last_state_and_is_recovered_from(file):
     assert file.path.read_bytes() == b"".join(b"%d" % n * 100 for n in range(4)) + b"-" * 300 + b"t"
 
 
-@pytest.fixture
-def small_disk(tmp_path):
-    """A folder that soon is full, and a function that makes room in it.
-
-    A disk of its own where this process may mount one, else a limit for each file.
-    """
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs"]
-    if subprocess.run(["mount", *options, folder], capture_output=True, check=False).returncode == 0:
-        ballast = folder / "ballast"
-        ballast.write_bytes(bytes(32 << 10))
-        yield folder, ballast.unlink
-        subprocess.run(["umount", folder], check=True)
-    else:
-        with ExitStack() as limited:
-            limited.enter_context(file_size_limit(16 << 10))
-            yield folder, limited.close
-
-
-def test_a_full_disk_leaves_the_last_state_and_is_recovered_from(small_disk):
-    folder, make_room = small_disk
-    file = GrowingFile(folder / "grown.txt")
-    line = b"x" * 999 + b"\n"
-    full = pytest.raises(OSError, match=r"No space left|too large")
-    saved = 0
-    with full:
-        for _ in range(100):
-            file.append(line)
-            file.save(b"tail")
-            saved += 1
-    assert saved > 5
-    for _ in range(3):  # it stays full
-        assert file.path.read_bytes() == line * saved + b"tail"
-        file.append(b"y\n")
+def test_a_full_disk_leaves_the_last_state_and_is_recovered_from(tmp_path):
+    with small_disk(tmp_path / "disk") as (folder, make_room):
+        file = GrowingFile(folder / "grown.txt")
+        line = b"x" * 999 + b"\n"
+        full = pytest.raises(OSError, match=r"No space left|too large")
+        saved = 0
         with full:
-            file.save(b"tail")
-    make_room()
-    file.save(b"tail")
-    assert file.path.read_bytes() == line * (saved + 1) + b"y\n" * 3 + b"tail"
+            for _ in range(100):
+                file.append(line)
+                file.save(b"tail")
+                saved += 1
+        assert saved > 5
+        for _ in range(3):  # it stays full
+            assert file.path.read_bytes() == line * saved + b"tail"
+            file.append(b"y\n")
+            with full:
+                file.save(b"tail")
+        make_room()
+        file.save(b"tail")
+        assert file.path.read_bytes() == line * (saved + 1) + b"y\n" * 3 + b"tail"
 
 
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK], ids=errno.errorcode.get)
