@@ -10,7 +10,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import pluggy
@@ -221,13 +221,18 @@ def read_hookimpls(plugin: Any, name: str, offered: Iterable[str]) -> list[HookC
         argnames = pluggy.HookImpl(plugin, name, function, options).argnames  # type: ignore[arg-type] # options are the marker's own
         if isinstance(plugin, type):
             argnames = tuple(each for each in argnames if each != "self")
-        known = tuple(inspect.signature(SPECS[hook]).parameters)
+        known = _arguments_of(hook)
         if wrong := [each for each in argnames if each not in known]:
             raise PluginError(f"{hook} takes no argument {wrong[0]!r}; it offers: {', '.join(known) or 'none'}")
         found.append(
             HookCall(hook, function, argnames, name, bool(options.get("tryfirst")), bool(options.get("trylast")))
         )
     return found
+
+
+@cache
+def _arguments_of(hook: str) -> tuple[str, ...]:
+    return tuple(inspect.signature(SPECS[hook]).parameters)
 
 
 def _refuse_unusual(hook: str, function: Any, options: Mapping[str, Any]) -> None:

@@ -5,14 +5,11 @@ Nothing else touches pluggy. Load order: entry points by name, then what ``plugi
 
 from __future__ import annotations
 
-import importlib
-import importlib.metadata
-import importlib.util
 import logging
-import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
 from typing import Any, Literal
 
 import pluggy
@@ -20,6 +17,7 @@ from pydantic import BaseModel, ValidationError
 
 from terminus_core import hookspecs
 from terminus_core.config import AgentSettings, Settings, explain, nearest
+from terminus_core.discovery import installed, module_called, refuse_foreign_distribution
 from terminus_core.dispatch import (
     OBSERVABLE,
     ROLES,
@@ -76,7 +74,7 @@ class PluginManager:
         self._strict = strict
         self._keep_going = keep_going
         self._conflicts: list[str] = []
-        self._pm = pluggy.PluginManager(hookspecs.PROJECT)
+        self._pm = _Pluggy(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
         self._parts: dict[str, dict[str, tuple[type[Any], PluginInfo]]] = {role: {} for role in ROLES}
         wanted = list(plugins)
@@ -89,15 +87,13 @@ class PluginManager:
     # -- loading -------------------------------------------------------------------------------------------------------
 
     def _load_entry_points(self, blocked: set[str]) -> None:
-        points = sorted(importlib.metadata.entry_points(group=hookspecs.PROJECT), key=lambda point: point.name)
-        if unknown := blocked - {point.name for point in points}:
+        found = installed()
+        known = {point.name for point, _, _ in found}
+        if unknown := blocked - known:
             name = min(unknown)
-            raise ConfigError(f"no:{name}: no plugin {name!r} to block; {nearest(name, {p.name for p in points})}")
-        told: dict[Any, tuple[str, str]] = {None: ("", "")}  # reading what a distribution says takes a millisecond
-        for point in points:
-            if point.dist is not None and point.dist not in told:
-                told[point.dist] = point.dist.metadata["Name"], point.dist.metadata["Version"]
-            info = PluginInfo(point.name, point.value, *told[point.dist])
+            raise ConfigError(f"no:{name}: no plugin {name!r} to block; {nearest(name, known)}")
+        for point, distribution, version in found:
+            info = PluginInfo(point.name, point.value, distribution, version)
             self.infos.append(info)
             if point.name in blocked:
                 info.status = "blocked"
@@ -115,7 +111,7 @@ class PluginManager:
             info = PluginInfo(name, name)
         self.infos.append(info)
         try:
-            self._register(_import(plugin) if isinstance(plugin, str) else plugin, info)
+            self._register(module_called(plugin) if isinstance(plugin, str) else plugin, info)
         except Exception as error:  # noqa: BLE001 - as above
             self._refuse(info, error, asked_for=True)
 
@@ -274,33 +270,10 @@ class PluginManager:
         return Dispatcher(impls, strict=strict)
 
 
-def _import(name: str) -> Any:
-    """A module by name or by file."""
-    if not name.endswith(".py") and "/" not in name:
-        return importlib.import_module(name)
-    path = Path(name).expanduser().resolve()
-    if not path.is_file():
-        raise PluginError(f"no file {name}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None:
-        raise PluginError(f"{name} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
-    sys.modules.setdefault(path.stem, module)  # dataclasses and pickling look a class's module up
-    spec.loader.exec_module(module)
-    return module
+class _Pluggy(pluggy.PluginManager):
+    """Does not look twice at what a module imports, which takes a millisecond for each module."""
 
-
-def refuse_foreign_distribution() -> None:
-    """Notice somebody else's distribution that installs over this package.
-
-    Raises:
-        ConfigError: a distribution named ``terminus-core`` is installed.
-    """
-    try:
-        foreign = importlib.metadata.distribution("terminus-core")
-    except importlib.metadata.PackageNotFoundError:
-        return
-    raise ConfigError(
-        f"the distribution terminus-core {foreign.version} is somebody else's program and installs over this one: "
-        "pip uninstall terminus-core, then pip install --force-reinstall terminus-agent"
-    )
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        if isinstance(plugin, ModuleType) and not hasattr(vars(plugin).get(name), f"{hookspecs.PROJECT}_impl"):
+            return None
+        return super().parse_hookimpl_opts(plugin, name)

@@ -1,5 +1,6 @@
 """Finding, refusing and blaming plugins."""
 
+import shutil
 import sys
 import types
 
@@ -53,6 +54,14 @@ def test_the_defaults_are_found_through_entry_points():
     assert "two_step" in manager.parts("completion")
     assert info(manager, "two_step").distribution == "terminus-agent"
     assert info(manager, "two_step").parts == {"completion": ["two_step"]}
+
+
+def test_what_is_installed_while_the_program_runs_is_found(distribution, tmp_path):
+    assert "late" not in PluginManager().parts("completion")
+    distribution("late-dist", {"late": MINIMAL.format(name="late")})
+    assert info(PluginManager(), "late").distribution == "late-dist"
+    shutil.rmtree(tmp_path / "site" / "late_dist-1.2.3.dist-info")
+    assert "late" not in PluginManager().parts("completion")
 
 
 @pytest.mark.parametrize(
