@@ -215,17 +215,20 @@ class SessionRowTests(SessionSuite):
         async with terminal.open() as session:
             await session.get_incremental_output()
             await session.send_keys(f"seq {COUNTER}\n")
-            whole, perhaps = 0, 0  # the row with the cursor may be half written: then it comes again, whole
-            while whole < COUNTER:
+            # The row with the cursor comes again when it has been written on; until then nobody knows.
+            whole, perhaps = 0, 0
+            while perhaps < COUNTER:
                 text = await session.get_incremental_output()
                 if text.kind == "none":
                     await session.send_keys("", min_timeout_sec=0.01)
                     continue
                 if text.kind == "screen" and "stream" not in self.capabilities:
                     assert min(_numbers(text), default=whole) >= whole
-                    whole = perhaps = max(_numbers(text), default=whole)
-                    continue
-                whole, perhaps = _count_on(text, whole, perhaps)
+                    whole = perhaps = max(_numbers(text), default=perhaps)
+                else:
+                    whole, perhaps = _count_on(text, whole, perhaps)
+                if text.split("\n")[-1] == str(perhaps + 1):
+                    whole, perhaps = perhaps, perhaps + 1
 
     @needs("history")
     async def test_the_whole_history(self, terminal: Terminal) -> None:
@@ -249,15 +252,21 @@ def _numbers(text: str) -> list[int]:
 
 
 def _count_on(text: TerminalText, whole: int, perhaps: int) -> tuple[int, int]:
-    """Check that ``text`` goes on where the last one ended."""
+    """Check that ``text`` goes on where the last one ended.
+
+    Args:
+        text: the next look.
+        whole: the last number that will not come again.
+        perhaps: the next one, if it was in the row with the cursor, else ``whole``.
+    """
     assert text.kind == "new"
-    last, numbers = text.split("\n")[-1], _numbers(text)
+    numbers = _numbers(text)
     if numbers:
         assert numbers == list(range(numbers[0], numbers[-1] + 1))
         command = set() if whole else {-1}  # its row may be among those left out
         assert numbers[0] - text.rows_left_out - 1 in {whole, perhaps, *command}
-        whole = numbers[-1]
-    return whole, whole + (last == str(whole + 1))
+        whole = perhaps = numbers[-1]
+    return whole, perhaps
 
 
 async def _resize(session: Session, width: int, height: int) -> None:
