@@ -14,6 +14,7 @@ CORE = Path(terminus_core.__file__).parent
 ORDER = [
     "errors",
     "hookspecs",
+    "discovery",
     "redaction",
     "chat",
     "trajectory",
