@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
@@ -77,3 +78,11 @@ async def look_until(session: TmuxSession, enough: Callable[[list[str]], bool]) 
 @pytest.fixture
 def until() -> Callable[..., object]:
     return look_until
+
+
+@pytest.fixture
+def bystander():
+    """A process that has nothing to do with it."""
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()

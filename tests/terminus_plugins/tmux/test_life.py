@@ -332,13 +332,6 @@ async def test_client_that_is_killed_has_a_successor(terminal, say):
     assert not processes_with(session.place.folder)
 
 
-@pytest.fixture
-def bystander():
-    with subprocess.Popen(["sleep", "60"]) as process:
-        yield process
-        process.kill()
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can tell whose process it is")
 async def test_a_process_that_has_the_number_of_a_dead_server_is_left_alone(terminal, bystander):
     async with terminal.open() as session:
