@@ -28,11 +28,12 @@ MARGIN = 8
 """Rows that a look takes above those that should be new: output may go on meanwhile."""
 
 # t: tmux. gone: a server that is no more is told as such. a: a file of command lists. q: the state. nap: not every
-# sleep knows fractions. w: wait at most $1 seconds, until $2 new prompts (0: any number, and quiet) of the form $3.
+# sleep knows fractions. w: wait at most $1 seconds, until $2 new prompts (0: any number, and quiet) of the form $3. A
+# child that has not got to its exec yet still has our trap, and would lose a TERM: hence the 9.
 _FUNCTIONS = """\
 unset TMUX TMUX_PANE
 timer=
-trap 'kill $timer 2>/dev/null' EXIT
+trap 'kill -9 $timer 2>/dev/null' EXIT
 trap exit HUP TERM PIPE
 t() {{ {client} "$@"; }}
 gone() {{ t has-session -t ={name} 2>/dev/null || {{ echo '{mark} gone'; exit; }}; }}
@@ -67,7 +68,7 @@ w() {{
     naps=$((naps + 1))
     if [ $naps -lt 8 ]; then nap 0.01; elif [ $naps -lt 50 ]; then nap 0.05; else nap 0.2; fi
   done
-  kill $timer 2>/dev/null
+  kill -9 $timer 2>/dev/null
   wait $timer 2>/dev/null
 }}
 over= back=1 quiet=0 line={line} path={path} now={number}
