@@ -64,9 +64,9 @@ class Cast:
 
     @property
     def started(self) -> float | None:
-        """When it began, in seconds since 1970; ``None`` if it does not say."""
-        started = self.header.get("timestamp")
-        return float(started) if isinstance(started, int | float) and started > 0 else None
+        """When it began, in seconds since 1970; ``None`` if it does not say, or nothing that could be true."""
+        started = number_or_none(self.header.get("timestamp"))
+        return float(started) if started is not None and started > 0 else None
 
     @property
     def markers(self) -> list[tuple[float, str]]:
@@ -141,7 +141,7 @@ def add_markers(path: Path, markers: Iterable[tuple[float, str]], target: Path |
 
     Args:
         path: the recording.
-        markers: seconds since its beginning, and label; a time before the beginning becomes 0.
+        markers: seconds since its beginning, finite, and label; a time before the beginning becomes 0.
         target: where to write; by default the recording itself.
 
     Returns:
