@@ -66,7 +66,7 @@ class _Reader:
             if isinstance(data.get(key), str):
                 self._ids.setdefault(data[key], name)
         for embedded in _dicts(data.get("subagent_trajectories")):
-            self._take(f"{name}#{_text(embedded.get('trajectory_id'))}", embedded, folder, "subagent")
+            self._take(f"{name}#{text_of(embedded.get('trajectory_id'))}", embedded, folder, "subagent")
         for step in document["steps"]:
             step["images"] = [each for image in step["images"] if (each := self._image(folder, image))]
             for result in step["results"]:
@@ -138,10 +138,10 @@ def _document(name: str, data: Json, kind: str) -> Json:
     return {
         "name": name,
         "kind": kind,
-        "schema": _text(data.get("schema_version")),
-        "agent": " ".join(_text(agent.get(key)) for key in ("name", "version") if agent.get(key)),
-        "model": _text(agent.get("model_name")),
-        "notes": _text(data.get("notes")),
+        "schema": text_of(data.get("schema_version")),
+        "agent": " ".join(text_of(agent.get(key)) for key in ("name", "version") if agent.get(key)),
+        "model": text_of(agent.get("model_name")),
+        "notes": text_of(data.get("notes")),
         "final": final,
         "steps": steps,
     }
@@ -155,12 +155,12 @@ def _step(step: Json, number: int, previous: float | None) -> Json:
     extra = step.get("extra")
     return {
         "n": number,
-        "source": _text(step.get("source")) or "agent",
+        "source": text_of(step.get("source")) or "agent",
         "time": when,
         "seconds": max(0.0, when - previous) if when is not None and previous is not None else None,
-        "message": _text(step.get("message")),
-        "reasoning": _text(step.get("reasoning_content")),
-        "model": _text(step.get("model_name")),
+        "message": text_of(step.get("message")),
+        "reasoning": text_of(step.get("reasoning_content")),
+        "model": text_of(step.get("model_name")),
         "calls": calls,
         "results": results,
         "images": list(_images(step)),
@@ -179,8 +179,8 @@ def _call(call: Json) -> Json:
     named = _dict(arguments)
     command = next((named[key] for key in _COMMAND_KEYS if isinstance(named.get(key), str)), None)
     return {
-        "id": _text(call.get("tool_call_id")),
-        "name": _text(call.get("function_name")),
+        "id": text_of(call.get("tool_call_id")),
+        "name": text_of(call.get("function_name")),
         "command": command,
         "seconds": number_or_none(named.get("duration")),
         "arguments": "" if command is not None or not arguments else _pretty(arguments),
@@ -192,14 +192,14 @@ def _results(observation: Any) -> Iterator[Json]:
     for result in given if isinstance(given, list) else [given] if given else []:
         if isinstance(result, dict):
             yield {
-                "for": _text(result.get("source_call_id")),
-                "text": _text(result.get("content")),
+                "for": text_of(result.get("source_call_id")),
+                "text": text_of(result.get("content")),
                 "refs": _dicts(result.get("subagent_trajectory_ref")),
                 "extra": _pretty(result["extra"]) if result.get("extra") else "",
                 "error": _said_error(result.get("extra")),
             }
         else:
-            yield {"for": "", "text": _text(result), "refs": [], "extra": "", "error": ""}
+            yield {"for": "", "text": text_of(result), "refs": [], "extra": "", "error": ""}
 
 
 def _images(step: Json) -> Iterator[Json]:
@@ -248,8 +248,8 @@ def _dicts(value: Any) -> list[Json]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _text(value: Any) -> str:
-    """Content as text: of parts the text, and the place of what is no text."""
+def text_of(value: Any) -> str:
+    """Any value as text: of a list of parts their texts, and the places of those that are no text."""
     if value is None:
         return ""
     if isinstance(value, str):

@@ -13,7 +13,13 @@ from typing import Any
 
 from terminus_core.errors import ConfigError
 from terminus_core.report.cast import CastError, read_cast
-from terminus_core.report.documents import DocumentError, number_or_none, read_documents, seconds_since_1970
+from terminus_core.report.documents import (
+    DocumentError,
+    number_or_none,
+    read_documents,
+    seconds_since_1970,
+    text_of,
+)
 from terminus_core.report.linking import episodes, place_steps
 
 RUNS_FOLDER = "terminus-runs"
@@ -117,7 +123,7 @@ def read_run(place: RunPlace) -> Json:
         "key": place.key,
         "name": place.name,
         "path": str(place.folder),
-        "task": record.get("instruction") or (recording or {}).get("title") or "",
+        "task": text_of(record.get("instruction")) or (recording or {}).get("title") or "",
         "agent": chain[0]["agent"] if chain else "",
         "model": chain[0]["model"] if chain else "",
         **_end(record, final),
@@ -166,7 +172,7 @@ def stamp_of(place: RunPlace) -> str:
 def _record(folder: Path) -> Json:
     try:
         record = json.loads((folder / RUN_FILE).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
@@ -202,7 +208,7 @@ def _end(record: Json, final: Json) -> Json:
     """Status and reason; a run that wrote no end either goes on or was killed."""
     extra = final.get("extra")
     told = {**(extra if isinstance(extra, dict) else {}), **record}
-    status, reason = str(told.get("status") or "unknown"), str(told.get("reason") or "")
+    status, reason = text_of(told.get("status")) or "unknown", text_of(told.get("reason"))
     if status == "running" and not _is_going_on(record):
         status, reason = "killed", "the process of the run is gone and wrote no end"
     return {"status": status, "reason": reason}

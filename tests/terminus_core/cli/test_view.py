@@ -68,6 +68,26 @@ def test_what_cannot_be_shown_is_said_in_one_line(run, capsys, arguments, said):
     assert said is None or (said in told and told.count("\n") == 1)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"instruction": NaN, "status": "completed"}',
+        '{"instruction": 1e999, "status": NaN, "reason": -Infinity}',
+        '{"instruction": ' + "[" * 600 + "]" * 600 + "}",
+        '{"status": ' + "[" * 600 + "]" * 600 + "}",
+        '{"instruction": ' + "[" * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+    ],
+    ids=["NaN", "infinite", "deep", "deep status", "deeper and torn", "deeper"],
+)
+def test_an_odd_record_of_the_run_is_no_reason_to_show_nothing(run, capsys, record):
+    (run / "run.json").write_text(record)
+    for path in (run, run.parent):
+        assert main(["view", str(path)]) == 0
+        assert "Plan: go on." in (path / "report.html").read_text()
+    assert capsys.readouterr().err == ""
+
+
 def test_no_run_at_all(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["view"]) == 2
