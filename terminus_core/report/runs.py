@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,7 +67,11 @@ def newest_run(folder: Path) -> Path:
 
 
 def _last_written(folder: Path) -> float:
-    return max(path.stat().st_mtime for name in (RUN_FILE, TRAJECTORY) if (path := folder / name).exists())
+    times = [0.0]  # a link to nothing has none, and a file may be gone by now
+    for name in (RUN_FILE, TRAJECTORY):
+        with suppress(OSError):
+            times.append((folder / name).stat().st_mtime)
+    return max(times)
 
 
 def find_runs(path: Path) -> list[RunPlace]:
@@ -112,7 +117,8 @@ def read_run(place: RunPlace) -> Json:
     try:
         documents = read_documents(place.trajectory)
     except FileNotFoundError:
-        problems.append("No step has been recorded.")
+        gone = place.trajectory.is_symlink()
+        problems.append("The trajectory is a link to nothing." if gone else "No step has been recorded.")
     except (DocumentError, OSError) as error:
         problems.append(f"The trajectory cannot be read: {error}")
     chain = _chain(documents)

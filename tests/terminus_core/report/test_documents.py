@@ -149,6 +149,21 @@ def test_runs_are_found_wherever_they_are(tmp_path, save):
             find_runs(nothing)
 
 
+@pytest.mark.parametrize("target", ["absent.json", "trajectory.json"], ids=["to nothing", "to itself"])
+def test_a_trajectory_that_is_a_link_to_nothing(tmp_path, save, target):
+    whole = save("runs/whole", trajectory([prompt_step()]))
+    linked = tmp_path / "runs" / "linked"
+    linked.mkdir()
+    (linked / "trajectory.json").symlink_to(target)
+    assert newest_run(tmp_path / "runs") == whole
+    assert newest_run(linked) == linked
+    places = find_runs(tmp_path / "runs")
+    assert [place.name for place in places] == ["whole", "linked"]
+    assert stamp_of(places[1])
+    (problem,) = read_run(places[1])["problems"]
+    assert ("link to nothing" if target == "absent.json" else "cannot be read") in problem
+
+
 def read(folder):
     return read_run(find_runs(folder)[0])
 
