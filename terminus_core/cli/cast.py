@@ -30,9 +30,10 @@ def markers(file: Path, trajectory: Path, output: Path | None, offset: float) ->
     2 and 3. The recording is replaced only when the new one is whole.
     """
     from terminus_core.report.cast import CastError, add_markers, read_cast  # noqa: PLC0415 - heavy
-    from terminus_core.report.documents import DocumentError, number_or_none  # noqa: PLC0415 - heavy
+    from terminus_core.report.documents import DocumentError  # noqa: PLC0415 - heavy
     from terminus_core.report.linking import episode_markers  # noqa: PLC0415 - heavy
     from terminus_core.report.runs import read_steps  # noqa: PLC0415 - heavy
+    from terminus_core.report.values import number_or_none  # noqa: PLC0415 - heavy
 
     if number_or_none(offset) is None:
         raise ConfigError(f"--offset {offset}: clocks do not differ by that")

@@ -14,14 +14,9 @@ from typing import Any
 
 from terminus_core.errors import ConfigError
 from terminus_core.report.cast import CastError, read_cast
-from terminus_core.report.documents import (
-    DocumentError,
-    number_or_none,
-    read_documents,
-    seconds_since_1970,
-    text_of,
-)
+from terminus_core.report.documents import DocumentError, read_documents
 from terminus_core.report.linking import episodes, place_steps
+from terminus_core.report.values import number_or_none, seconds_since_1970, text_of
 
 RUNS_FOLDER = "terminus-runs"
 TRAJECTORY = "trajectory.json"
@@ -122,6 +117,8 @@ def read_run(place: RunPlace) -> Json:
     except (DocumentError, OSError) as error:
         problems.append(f"The trajectory cannot be read: {error}")
     chain = _chain(documents)
+    if chain and chain[-1].get("next", "") is None:
+        problems.append(f"The steps after {chain[-1]['name']} are missing: {chain[-1]['next_name']} cannot be read.")
     steps = [step for document in chain for step in document["steps"]]
     recording = _recording(place, steps, problems)
     final = chain[-1]["final"] if chain else {}
@@ -185,12 +182,12 @@ def _record(folder: Path) -> Json:
 
 def _chain(documents: Json) -> list[Json]:
     """The trajectory and its continuations, in order."""
-    chain: list[Json] = []
+    chain: dict[str, Json] = {}
     name = next(iter(documents), None)
-    while name is not None and documents[name] not in chain:
-        chain.append(documents[name])
+    while name is not None and name not in chain:
+        chain[name] = documents[name]
         name = documents[name].get("next")
-    return chain
+    return list(chain.values())
 
 
 def _recording(place: RunPlace, steps: list[Json], problems: list[str]) -> Json | None:
