@@ -17,10 +17,10 @@ from terminus_core.report.cast import CastError, read_cast
 from terminus_core.report.documents import DocumentError, read_documents
 from terminus_core.report.linking import episodes, place_steps
 from terminus_core.report.values import number_or_none, seconds_since_1970, text_of
+from terminus_core.runfile import RUN_FILE, is_going_on
 
 RUNS_FOLDER = "terminus-runs"
 TRAJECTORY = "trajectory.json"
-RUN_FILE = "run.json"
 RECORDING = "recording.cast"
 MAX_DEPTH = 6
 """Folders below the given one that are looked into for runs."""
@@ -165,7 +165,7 @@ def stamp_of(place: RunPlace) -> str:
         if path is not None and path.exists():
             status = path.stat()
             parts.append(f"{path.name}:{status.st_mtime_ns}:{status.st_size}")
-    parts.append(str(_is_going_on(_record(place.folder))))
+    parts.append(str(is_going_on(_record(place.folder))))
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
 
 
@@ -212,22 +212,9 @@ def _end(record: Json, final: Json) -> Json:
     extra = final.get("extra")
     told = {**(extra if isinstance(extra, dict) else {}), **record}
     status, reason = text_of(told.get("status")) or "unknown", text_of(told.get("reason"))
-    if status == "running" and not _is_going_on(record):
+    if status == "running" and not is_going_on(record):
         status, reason = "killed", "the process of the run is gone and wrote no end"
     return {"status": status, "reason": reason}
-
-
-def _is_going_on(record: Json) -> bool:
-    pid = record.get("pid")
-    if record.get("status") != "running" or not isinstance(pid, int):
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 def _totals(record: Json, chain: list[Json], documents: Json) -> Json:
@@ -258,7 +245,7 @@ def _times(record: Json, steps: list[Json]) -> Json:
     known = [step["time"] for step in steps if step["time"] is not None]
     started = seconds_since_1970(record.get("started_at")) or (known[0] if known else None)
     ended = seconds_since_1970(record.get("finished_at")) or (known[-1] if known else None)
-    if _is_going_on(record):
+    if is_going_on(record):
         ended = time.time()
     return {"started": started, "ended": ended}
 
