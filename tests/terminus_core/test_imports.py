@@ -26,6 +26,7 @@ ORDER = [
     "dispatch",
     "plugins",
     "run",
+    "processes",
     "runfile",
     "parts",
     "agent",
