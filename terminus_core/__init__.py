@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         TerminalText,
         Turn,
     )
+    from terminus_core.masking import mask_text, secret_texts, secret_variables
     from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
     from terminus_core.trajectory import ImageSource, Step, ToolCall, Trajectory
@@ -100,12 +101,16 @@ __all__ = [
     "Usage",
     "hookimpl",
     "hookspec",
+    "mask_text",
+    "secret_texts",
+    "secret_variables",
 ]
 
 # Modules from light to heavy, with what they are the home of beside the interfaces.
 _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
+    "masking": "mask_text secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "config": "Settings",
     "trajectory": "ImageSource Step ToolCall Trajectory",

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -21,9 +20,9 @@ from typing import Any, ClassVar, Literal, NoReturn
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from terminus_core.errors import ConfigError
+from terminus_core.masking import mask_secrets
 
 ENV_PREFIX = "TERMINUS_"
-MASK = "***"
 
 
 class AgentSettings(BaseModel):
@@ -290,37 +289,3 @@ def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
             return []
         model = annotation
     return list(model.model_fields)
-
-
-# -- secrets -----------------------------------------------------------------------------------------------------------
-
-_SECRET_KEY = re.compile(
-    r"(?i)(?:^|[-_.])(?:api[-_]?key|key|token|secret|password|passwd|passphrase|authorization|auth|credentials?|cookie)$"
-    r"|api[-_]?key|secret|password|authorization"
-)
-_NOT_SECRET_KEY = re.compile(r"(?i)(?:public|host)[-_]?key")
-_SECRET_VALUE = re.compile(
-    r"sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|(?i:bearer )[A-Za-z0-9._~+/-]{8,}=*"
-)
-_URL_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
-
-
-def mask_text(text: str) -> str:
-    """``text`` with what looks like a key or a password in a URL replaced by ``***``."""
-    return _URL_PASSWORD.sub(rf"\1:{MASK}@", _SECRET_VALUE.sub(MASK, text))
-
-
-def mask_secrets(data: Any) -> Any:
-    """Nested data with the values of secret-looking keys, and secret-looking texts, as ``***``; keys stay."""
-    if isinstance(data, Mapping):
-        return {key: MASK if _is_secret(str(key), value) else mask_secrets(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [mask_secrets(value) for value in data]
-    return mask_text(data) if isinstance(data, str) else data
-
-
-def _is_secret(key: str, value: Any) -> bool:
-    if value is None or isinstance(value, bool) or _NOT_SECRET_KEY.search(key):
-        return False
-    return bool(_SECRET_KEY.search(key))

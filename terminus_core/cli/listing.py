@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from terminus_core.cli.layers import read_settings
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json
-from terminus_core.config import AgentSettings, mask_secrets
+from terminus_core.config import AgentSettings
 from terminus_core.dispatch import OBSERVABLE, ROLES, SPECS, read_hookimpls
 from terminus_core.errors import ConfigError
+from terminus_core.masking import mask_secrets
 from terminus_core.plugins import PluginManager
 
 if TYPE_CHECKING:

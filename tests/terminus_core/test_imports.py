@@ -16,6 +16,7 @@ ORDER = [
     "hookspecs",
     "discovery",
     "redaction",
+    "masking",
     "chat",
     "trajectory",
     "images",

@@ -297,6 +297,21 @@ async def test_no_key_in_an_error(provider, make_llm, monkeypatch, model, words)
 
 
 @pytest.mark.parametrize(
+    ("name", "kwargs"),
+    [
+        ("X-Auth", {"extra_headers": {"X-Auth": "s3cr3tvalue9"}}),
+        ("passphrase", {"extra_body": {"passphrase": "s3cr3tvalue9"}}),
+        ("apiToken", {"extra_body": {"apiToken": "s3cr3tvalue9"}}),
+    ],
+)
+async def test_what_settings_mask_no_error_quotes(provider, make_llm, name, kwargs):
+    server = provider([fault(401, f"refused {name}: s3cr3tvalue9")])
+    error = await failure(make_llm(server, llm_kwargs=kwargs))
+    assert f"refused {name}: ***" in str(error)
+    assert "s3cr3tvalue9" not in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize(
     ("model", "variable"),
     [
         ("openai/gpt-5", "OPENAI_API_KEY"),
