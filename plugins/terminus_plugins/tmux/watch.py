@@ -120,19 +120,24 @@ class ShellWatch:
         """Wait at most ``seconds`` for the end of the command that was typed; ``True`` if it has ended."""
         started = time.monotonic()
         goal = self.end_of(keys, was_idle=was_idle, jobs=False)
+        home_since = math.inf
         while (now := time.monotonic()) - started < seconds and not await self.is_over():
             pause = POLL_SEC
             if self.prompt.shell is not None and not self.is_blind:
                 pause = self._pause(goal)
                 if pause <= 0:
                     return True
-            # A shell that does not tell: in the foreground again, and quiet.
-            elif now - max(started, self._last_output) >= 2 * SETTLE_SEC and self.home == await self._pane.tell(
-                "#{pane_current_command}"
-            ):
+            # A shell that does not tell: in the foreground again, and quiet; not just between two programs of one line.
+            elif now - max(started, self._last_output) < SETTLE_SEC or not await self._is_home():
+                home_since = math.inf
+            elif (home_since := min(home_since, now)) <= now - SETTLE_SEC:
                 return True
             await self._sleep(min(pause, started + seconds - now), goal)
         return await self.is_over()
+
+    async def _is_home(self) -> bool:
+        """Whether the shell itself is in the foreground."""
+        return await self._pane.tell("#{pane_current_command}") == self.home
 
     def end_of(self, keys: Keys, *, was_idle: bool, jobs: bool) -> Goal:
         """The end of what was typed, as a goal of a wait.
