@@ -17,7 +17,8 @@ PROMPT_COMMAND = (
     r"""kill -0 "${!-}" && _terminus_flags=${_terminus_flags}j; """
     r"""case ${PS1-} in *']7;B;'*) ;; """
     r"""*) PS1="${PS1-}"'\[\e]7;B;\j;$_terminus_flags;$$;$_terminus_prompts\a\]' ;; esac; """
-    rf"""case ${{PS0-}} in *']7;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; }} 2>/dev/null"""
+    rf"""case ${{PS0-}} in *']7;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """
+    r"""export -n PS1 PS0; } 2>/dev/null"""
 )
 
 _NUMBER = re.compile("[0-9]{1,9}")

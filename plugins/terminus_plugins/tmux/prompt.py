@@ -15,13 +15,15 @@ _UNFINISHED = re.compile(rb"\x1b(?:\](?:1(?:3(?:3(?:;[^\x07\x1b]{,80})?)?)?)?|\[
 
 PS0 = r"\e]133;C;$$\a"
 # bash runs this before each prompt, and keeps ``$?``. The marks B and C are added to the user's own PS1 and PS0.
-# All is said where the prompt is written, and neither ``set -x`` nor ``set -u`` says a word about it.
+# All is said where the prompt is written, neither ``set -x`` nor ``set -u`` says a word about it, and no other shell
+# inherits what only bash can read.
 PROMPT_COMMAND = (
     r"""{ printf '\033]133;D;%s;%s;' "$?" "$$"; """
     r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) ;; *) printf c ;; esac; """
     r"""kill -0 "${!-}" && printf j; printf '\007'; """
     r"""case ${PS1-} in *'133;B;'*) ;; *) PS1="${PS1-}"'\[\e]133;B;\j;$$\a\]' ;; esac; """
-    rf"""case ${{PS0-}} in *'133;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; }} 3>&2 2>/dev/null >&3"""
+    rf"""case ${{PS0-}} in *'133;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """
+    r"""export -n PS1 PS0; } 3>&2 2>/dev/null >&3"""
 )
 
 

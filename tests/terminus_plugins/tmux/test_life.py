@@ -121,6 +121,14 @@ async def test_prompts_of_the_users_own(terminal, prompt):
         assert "\none" in await session.get_incremental_output()
 
 
+@pytest.mark.parametrize("place", [LocalEnvironment, ExecOnlyEnvironment])
+async def test_another_shell_shows_a_prompt_of_its_own(terminal, place):
+    terminal.rc("export PS1='mine: '\n")
+    async with place() as environment, terminal.open(place=environment) as session:
+        await session.send_keys("dash\n", min_timeout_sec=0.5)
+        assert await session.get_incremental_output() in {"mine: dash\n$", "mine: dash\n#"}
+
+
 async def test_shell_whose_marks_were_overwritten(terminal):
     terminal.rc("PS1='mine> '; PROMPT_COMMAND='true'\n")
     async with terminal.open() as session:
