@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from terminus_core import ContextLengthExceededError, LLMError
 
+from .overflow import is_too_long
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
@@ -21,27 +23,6 @@ MAX_RETRY_AFTER_SEC = 300.0
 _MAX_TEXT = 500
 _SERVER_ERROR = 500
 
-# A limit that is not the context window's.
-_OTHER_LIMIT = re.compile(
-    r"per[ -](second|minute|hour|day|month)|rate.?limit|quota|deadline|\b(image|audio|video|file)s?\b", re.IGNORECASE
-)
-_MORE_THAN = r"(exceed\w*|above|over|(longer|greater|larger|more) than)"
-_TOO_LONG = [
-    re.compile(words, re.IGNORECASE)
-    for words in (
-        r"context_length_exceeded|exceed_context_size|context_window_exceeded|context\w* (the )?overflow",
-        r"\b(max\w*|models?'?s?|available|configured)( \w+)? (context|prompt)[ _-](length|size|window|limit)",
-        r"\b(prompt|input|context|messages?|conversation|request)\b.{0,60}\btoo (long|large)\b",
-        r"\btoo many (input |prompt |total )?tokens\b",
-        rf"\b(prompt|inputs?|context)\b.{{0,80}}\b{_MORE_THAN}\b.{{0,80}}\b(context|tokens?|length|limit|window|max\w*)\b",
-        rf"\b(request\w*|messages?|conversation|total)\b.{{0,80}}\b{_MORE_THAN}\b.{{0,80}}\b(context|tokens?|window)\b",
-        r"\bcontext\b.{0,40}\bexceed(s|ed)?\b",
-        r"\breduce\b.{0,30}\b(messages?|prompt|input|context)\b",
-        r"\bcurrent length is \d+ while limit is\b|\brange of input length\b",
-        r"\binputs`? tokens \+ `?max_new_tokens\b|\binputs`? must have less than\b",
-    )
-]
-_MAY_BE_TOO_LONG = {None, 400, 422, 500}
 _RETRIED = {200, 408, 425, 429}
 """200: an answer that could not be read. All server errors (500 and above) are tried again too."""
 
@@ -88,21 +69,6 @@ def explain(error: Exception, mask: Callable[[str], str]) -> TransientFault | LL
             return LLMError(f"{line} (the provider asks to wait {pause:.0f} s)")
         return TransientFault(line, pause)
     return LLMError(line)
-
-
-def is_too_long(status: int | None, words: str, *, said_so: bool = False) -> bool:
-    """Whether a provider's error says that the request is longer than the model's context window.
-
-    Args:
-        status: the HTTP status, ``None`` without one.
-        words: the provider's message.
-        said_so: litellm recognised it.
-    """
-    if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
-        return True
-    if status not in _MAY_BE_TOO_LONG or _OTHER_LIMIT.search(words):
-        return False
-    return said_so or any(form.search(words) for form in _TOO_LONG)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:

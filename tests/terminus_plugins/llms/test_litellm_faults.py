@@ -208,6 +208,7 @@ TOO_LONG = [
     pytest.param(400, "Your request exceeded model token limit: 262144", id="moonshot"),
     pytest.param(400, "invalid params, context window exceeds limit", id="minimax"),
     pytest.param(400, "Range of input length should be [1, 30720]", id="dashscope"),
+    pytest.param(400, "length of prompt_tokens (40000) must be less than max_seq_len (32768).", id="tensorrt"),
 ]
 SOMETHING_ELSE = [
     pytest.param(400, '400 bad request: unknown field "foo"', id="ll-05-5"),
@@ -215,6 +216,12 @@ SOMETHING_ELSE = [
     pytest.param(429, "Request too large: input tokens exceed the limit per minute", id="rate-of-tokens"),
     pytest.param(
         400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens", id="output"
+    ),
+    pytest.param(
+        400,
+        "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that "
+        "is lower than 4096.",
+        id="bedrock-output",
     ),
     pytest.param(400, "messages.3: image exceeds 5 MB maximum: input is too large", id="image"),
     pytest.param(400, "Your request exceeds your spending limit", id="money"),
