@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from terminus_core import LLMResponse, Usage
@@ -11,6 +12,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 T = TypeVar("T", int, float)
+
+_MOST_TOKENS = 2**53
+"""A higher count is nonsense, and beyond what JSON's readers hold exactly."""
 
 
 def to_response(data: Mapping[str, Any]) -> LLMResponse | None:
@@ -89,8 +93,9 @@ def _numbers(values: Any, kind: type[T]) -> list[T] | None:
     if not isinstance(values, list) or not values:
         return None
     try:
-        return [kind(value) for value in values]
-    except (TypeError, ValueError):
+        numbers = [kind(value) for value in values]
+        return numbers if all(map(math.isfinite, numbers)) else None
+    except (TypeError, ValueError, OverflowError):
         return None
 
 
@@ -99,7 +104,7 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and value >= 0 else None
+    return int(value) if isinstance(value, int | float) and 0 <= value <= _MOST_TOKENS else None
 
 
 def _dict(value: Any) -> dict[str, Any]:

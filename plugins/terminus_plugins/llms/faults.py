@@ -85,7 +85,7 @@ def _provider_words(response: Any) -> str:
         return ""
     try:
         body = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
     if isinstance(body, list) and body:
         body = body[0]
@@ -121,5 +121,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     with suppress(ValueError):
         return max(0.0, float(value))
     with suppress(ValueError):
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+        then = parsedate_to_datetime(value)
+        then = then if then.tzinfo else then.replace(tzinfo=UTC)  # HTTP knows no other zone
+        return max(0.0, (then - datetime.now(UTC)).total_seconds())
     return None

@@ -96,6 +96,16 @@ async def test_content_null_is_an_empty_answer(provider, make_llm, finish_reason
             id="ll-03-other-name",
         ),
         pytest.param({"prompt_tokens": 12, "completion_tokens": 3}, Usage(12, 3), id="no-total"),
+        pytest.param(
+            {"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": float("inf")},
+            Usage(12, 3),
+            id="infinite",
+        ),
+        pytest.param(
+            {"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": 10**400},
+            Usage(12, 3),
+            id="beyond-counting",
+        ),
     ],
 )
 async def test_usage_is_what_the_provider_gave(provider, make_llm, sent, understood):
@@ -275,6 +285,7 @@ async def test_parameters_that_a_provider_does_not_take_are_left_out(provider, m
     [
         pytest.param({"message": {"content": "a"}, "logprobs": {"content": [{"token": "a"}]}}, "a", id="logprobs"),
         pytest.param({"message": {"content": "a"}, "token_ids": ["x"]}, "a", id="token-ids"),
+        pytest.param({"message": {"content": "a"}, "token_ids": [float("inf")]}, "a", id="token-ids-infinite"),
         pytest.param({"message": {"content": "a"}, "finish_reason": None}, "a", id="no-reason"),
         pytest.param({"message": {"content": "a", "tool_calls": []}}, "a", id="no-calls"),
     ],

@@ -85,6 +85,21 @@ async def test_retry_after_may_be_a_date(provider, make_llm):
     assert gaps(server)[0] >= 2.9
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("%a %b %d %H:%M:%S %Y", id="asctime"),
+        pytest.param("%a, %d %b %Y %H:%M:%S", id="no-zone"),
+        pytest.param("%a, %d %b %Y %H:%M:%S -0000", id="unknown-zone"),
+    ],
+)
+async def test_a_retry_after_date_without_a_zone_is_utc(provider, make_llm, form):
+    then = datetime.now(UTC) + timedelta(hours=2)
+    server = provider(repeat(fault(429, "busy", headers={"Retry-After": then.strftime(form)})))
+    assert "asks to wait" in str(await failure(make_llm(server)))
+    assert len(server.requests) == 1
+
+
 async def test_nobody_waits_for_hours(provider, make_llm):
     server = provider(repeat(fault(429, "quota", headers={"Retry-After": "7200"})))
     error = await failure(make_llm(server))
@@ -273,6 +288,11 @@ async def test_too_long_in_other_dialects(provider, make_llm, settings, reply):
 async def test_the_providers_own_words_in_whatever_form(provider, make_llm, body):
     server = provider([raw(json.dumps(body).encode(), status=400)])
     assert str(await failure(make_llm(server))) == "openai/gpt-4o-mini: HTTP 400 Bad Request: flat"
+
+
+async def test_a_deeply_nested_error_is_a_text(provider, make_llm):
+    error = await failure(make_llm(provider([raw(b"[" * 100_000, status=400)])))
+    assert "HTTP 400 Bad Request: [[[" in str(error)
 
 
 async def test_a_long_error_is_cut(provider, make_llm):
