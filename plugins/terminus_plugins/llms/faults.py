@@ -87,14 +87,36 @@ def _provider_words(response: Any) -> str:
         body = json.loads(text)
     except (ValueError, RecursionError):
         return text
+    return words_of(body) or text
+
+
+def words_of(body: Any) -> str:
+    """The message in an error, as JSON data in whatever form; ``""`` if none is found.
+
+    What a gateway quotes of the provider behind it, in OpenRouter's form, goes along: it is the cause.
+    """
     if isinstance(body, list) and body:
         body = body[0]
-    error = body.get("error") or body if isinstance(body, dict) else text
+    if not isinstance(body, dict):
+        return ""
+    error = body.get("error") or body
     if not isinstance(error, dict):
         return str(error)
-    words = str(error.get("message") or error.get("detail") or text)
+    words = str(error.get("message") or error.get("detail") or "")
+    metadata = error.get("metadata")
+    if words and isinstance(metadata, dict) and metadata.get("raw"):
+        words = f"{words}: {_quoted(metadata['raw'])}"
     code = error.get("code")
-    return f"{words} ({code})" if isinstance(code, str) and code not in words else words
+    return f"{words} ({code})" if words and isinstance(code, str) and code not in words else words
+
+
+def _quoted(raw: Any) -> str:
+    """A provider's error body as a gateway quotes it, as a text or an object."""
+    body = raw
+    if isinstance(raw, str):
+        with suppress(ValueError, RecursionError):
+            body = json.loads(raw)
+    return words_of(body) or str(raw)
 
 
 def _one_line(text: str) -> str:

@@ -279,6 +279,29 @@ async def test_too_long_in_other_dialects(provider, make_llm, settings, reply):
     assert len(server.requests) == 1
 
 
+ANTHROPIC_ERROR = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        pytest.param(json.dumps(ANTHROPIC_ERROR), id="json"),
+        pytest.param(ANTHROPIC_ERROR, id="object"),
+        pytest.param("prompt is too long: 9 > 8", id="text"),
+        pytest.param('{"cut off": "prompt is too long: 9 > 8', id="broken"),
+    ],
+)
+@pytest.mark.parametrize("model", ["openrouter/anthropic/claude-sonnet-4.5", "openai/lab"])
+async def test_too_long_as_a_gateway_quotes_it(provider, make_llm, monkeypatch, model, quoted):
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": quoted, "provider_name": "x"}}
+    server = provider([raw(json.dumps({"error": error}).encode(), status=400)])
+    error = await failure(make_llm(server, model=model))
+    assert isinstance(error, ContextLengthExceededError)
+    assert "Provider returned error: " in str(error)
+    assert "prompt is too long: 9 > 8" in str(error)
+
+
 # -- what the user reads -----------------------------------------------------------------------------------------------
 
 
