@@ -10,7 +10,7 @@ from terminus_core import Message
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from .litellm_llm import LiteLLM
+    from .settings import LiteLLMConfig
 
 OWNED = {
     "model": "the setting model",
@@ -26,14 +26,14 @@ OWNED = {
 _OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
 
 
-def optional_fields(config: LiteLLM.Config) -> set[str]:
+def optional_fields(config: LiteLLMConfig) -> set[str]:
     """Fields of a request that are worth having, but that some providers refuse."""
     fields = {"logprobs", "return_token_ids"} if config.collect_rollout_details else set()
     return fields | {"session_id"} if config.session_id else fields
 
 
 def call_arguments(
-    config: LiteLLM.Config, *, without: Collection[str] = (), max_output_tokens: int | None = None
+    config: LiteLLMConfig, *, without: Collection[str] = (), max_output_tokens: int | None = None
 ) -> dict[str, Any]:
     """All but model, messages and tools.
 

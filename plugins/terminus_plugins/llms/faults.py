@@ -17,16 +17,21 @@ from .overflow import is_too_long
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from .hearing import Hearing
+
 MAX_RETRY_AFTER_SEC = 300.0
 """A provider that asks for a longer pause is not asked again."""
 
 _MAX_TEXT = 500
-_SERVER_ERROR = 500
+_BAD_REQUEST, _SERVER_ERROR, _NO_STATUS = 400, 500, 600
+_UNSENT = "no request could be sent"
+_UNREADABLE = "the provider's answer cannot be read"
 
 _RETRIED = {200, 408, 425, 429}
-"""200: an answer that could not be read. All server errors (500 and above) are tried again too."""
+"""200: an answer that tells of a fault. All server errors (500 and above) are tried again too."""
 
-_PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*[:-]\s+")
+_PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*[:-](\s+|$)")
+_TRACEBACK = "Traceback (most recent call last)"
 
 
 class TransientFault(Exception):  # noqa: N818 - a fault that may pass, never seen by callers
@@ -37,38 +42,88 @@ class TransientFault(Exception):  # noqa: N818 - a fault that may pass, never se
         self.pause_sec = pause_sec
 
 
-def explain(error: Exception, mask: Callable[[str], str]) -> TransientFault | LLMError:
+def explain(error: Exception, mask: Callable[[str], str], hearing: Hearing) -> TransientFault | LLMError:
     """The fault behind an exception of litellm's, as one masked line.
 
     Args:
         error: what litellm raised. The chain of exceptions below it holds the provider's own status, headers and words,
             which litellm's classes blur: a refused connection looks like a 500, Anthropic's 413 like a 400.
         mask: takes secrets out of a text.
+        hearing: what was sent, and what came.
     """
     import httpx  # noqa: PLC0415 - there whenever litellm is
 
     chain = list(_chain(error))
-    answered = next((each for each in chain if isinstance(each, httpx.HTTPStatusError)), None)
-    lost = next((each for each in chain if isinstance(each, httpx.TransportError)), None)
-    status: int | None
-    if answered:
-        status, words = answered.response.status_code, _provider_words(answered.response)
-    elif lost:
-        said = "no answer within the time limit" if isinstance(lost, httpx.TimeoutException) else str(lost)
-        return TransientFault(mask(f"connection to the provider failed: {said or type(lost).__name__}"))
-    else:
-        status, words = getattr(error, "status_code", None), str(error)
-    words = _one_line(mask(words))  # in this order: half a key at the cut would not be known
     said_so = any(type(each).__name__ == "ContextWindowExceededError" for each in chain)
+    answered = next((each for each in chain if isinstance(each, httpx.HTTPStatusError)), None)
+    if answered:
+        words = _provider_words(answered.response)
+        return _judge(answered.response.status_code, mask(words), said_so=said_so, headers=answered.response.headers)
+    lost = next((each for each in chain if isinstance(each, httpx.TransportError | httpx.DecodingError)), None)
+    if isinstance(lost, httpx.LocalProtocolError | httpx.UnsupportedProtocol):
+        return LLMError(_one_line(mask(f"{_UNSENT}: {lost}")))
+    if lost:
+        said = "no answer within the time limit" if isinstance(lost, httpx.TimeoutException) else str(lost)
+        return TransientFault(_one_line(mask(f"connection to the provider failed: {said or type(lost).__name__}")))
+    return _without_http_error(chain, mask, hearing, said_so=said_so)
+
+
+def _without_http_error(
+    chain: list[BaseException], mask: Callable[[str], str], hearing: Hearing, *, said_so: bool
+) -> TransientFault | LLMError:
+    """The fault is the answer's, or litellm's own before a request; 500 is what litellm says of anything."""
+    status = getattr(chain[0], "status_code", None)
+    status = status if isinstance(status, int) and _BAD_REQUEST <= status < _SERVER_ERROR else None
+    if hearing.answer and hearing.answer.get("error"):
+        return explain_answer(hearing.answer["error"], mask, status=status, said_so=said_so)
+    words = _one_line(mask(_words_in(chain)))
+    if status is not None or said_so:
+        return _judge(status, words, said_so=said_so)
+    if not hearing.sent:
+        return LLMError(f"{_UNSENT}: {words}")
+    line = f"{_UNREADABLE}: {words}"
+    # A page or half a body may be another one next time; an answer in an odd form is paid for each time.
+    return LLMError(line) if hearing.answer else TransientFault(line)
+
+
+def explain_answer(
+    error: Any, mask: Callable[[str], str], *, status: int | None = None, said_so: bool = False
+) -> TransientFault | LLMError:
+    """The fault that an answer tells of under a status of success: it counts as its own code says.
+
+    Args:
+        error: what stands there, mostly an object with a message and a code.
+        mask: takes secrets out of a text.
+        status: what the fault counts as where it has no code; ``None``: one that may pass.
+        said_so: litellm recognised a context overflow.
+    """
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int) and _BAD_REQUEST <= code < _NO_STATUS:
+        status = code
+    return _judge(status or HTTPStatus.OK, mask(words_of({"error": error}) or str(error)), said_so=said_so)
+
+
+def _judge(
+    status: int | None, words: str, *, said_so: bool = False, headers: Mapping[str, str] | None = None
+) -> TransientFault | LLMError:
+    words = _one_line(words)  # masked before: half a key at the cut would not be known
     if is_too_long(status, words, said_so=said_so):
         return ContextLengthExceededError(words)
     line = f"{_status_name(status)}: {words}"
     if status in _RETRIED or (status or 0) >= _SERVER_ERROR:
-        pause = _retry_after(answered.response.headers) if answered else None
+        pause = _retry_after(headers) if headers else None
         if pause is not None and pause > MAX_RETRY_AFTER_SEC:
             return LLMError(f"{line} (the provider asks to wait {pause:.0f} s)")
         return TransientFault(line, pause)
     return LLMError(line)
+
+
+def _words_in(chain: list[BaseException]) -> str:
+    """The words of litellm's exception, or where it has lost them the last ones in the chain."""
+    if _one_line(str(chain[0])):
+        return str(chain[0])
+    told = [getattr(each, "message", None) or str(each) for each in chain]
+    return next((words for words in reversed(told) if isinstance(words, str) and words), type(chain[-1]).__name__)
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
@@ -120,8 +175,8 @@ def _quoted(raw: Any) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Without litellm's class names, on one line, of a readable length."""
-    text = " ".join(text.split())
+    """Without litellm's class names and call stacks, on one line, of a readable length."""
+    text = " ".join(text.partition(_TRACEBACK)[0].split())
     while stripped := _PREFIX.match(text):
         text = text[stripped.end() :]
     return text if len(text) <= _MAX_TEXT else f"{text[:_MAX_TEXT]}…"

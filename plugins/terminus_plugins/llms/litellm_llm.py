@@ -5,21 +5,23 @@ from __future__ import annotations
 import logging
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, hookimpl
 
-from .answers import replay_fields, to_response
-from .arguments import OWNED, call_arguments, optional_fields, well_formed, with_readable_calls
-from .faults import TransientFault, explain
+from .answers import choice_fault, replay_fields, to_response
+from .arguments import call_arguments, optional_fields, well_formed, with_readable_calls
+from .faults import TransientFault, explain, explain_answer
+from .hearing import Hearing, ListeningClient
 from .library import begin_import
 from .lookup import look_up, price
 from .masking import mask_secrets
+from .settings import LiteLLMConfig
 from .threads import run_in_daemon_thread
 from .tokens import estimate_tokens
+from .unread import as_chat
 
 if TYPE_CHECKING:
     from terminus_core import LLMRequest, LLMResponse, Message, Usage
@@ -48,49 +50,9 @@ class LiteLLM(LLM):
 
     name: ClassVar[str] = "litellm"
 
-    class Config(BaseModel):
-        """Settings; keyword arguments go to ``litellm.completion`` as they are."""
+    Config = LiteLLMConfig
 
-        model_config = ConfigDict(extra="forbid")
-
-        model: str | None = Field(
-            None, description="as litellm names it, such as openai/gpt-5; mostly from [agent] model"
-        )
-        api: Literal["chat", "responses"] = Field("chat", description="OpenAI's chat completions, or its Responses API")
-        api_base: str | None = Field(None, description="URL of the server, such as http://localhost:8000/v1")
-        temperature: float | None = Field(None, description="sampling temperature; unset: the provider's own")
-        reasoning_effort: str | None = Field(None, description="how much to reason, in the provider's words")
-        max_thinking_tokens: int | None = Field(
-            None, gt=0, description="tokens that thinking may take, for providers that take such a budget"
-        )
-        model_info: dict[str, Any] = Field(
-            {},
-            description="what litellm does not know, by litellm's names: max_input_tokens, max_output_tokens, "
-            "input_cost_per_token, output_cost_per_token, cache_read_input_token_cost (US dollars), supports_vision",
-        )
-        llm_kwargs: dict[str, Any] = Field(
-            {}, description="keyword arguments for every call, such as api_key or extra_headers"
-        )
-        llm_call_kwargs: dict[str, Any] = Field(
-            {}, description="more of them, which win over llm_kwargs; extra_body is merged"
-        )
-        timeout_sec: float = Field(600, gt=0, description="seconds until a request without an answer counts as failed")
-        max_attempts: int = Field(3, ge=1, description="requests in all for one answer")
-        collect_rollout_details: bool = Field(
-            default=False, description="ask for token ids (vLLM) and log-probabilities"
-        )
-        session_id: str | None = Field(
-            None, description="sent along in the request's body, for servers that keep a session on one worker"
-        )
-
-        @field_validator("llm_kwargs", "llm_call_kwargs")
-        @classmethod
-        def _leave_ours(cls, kwargs: dict[str, Any]) -> dict[str, Any]:
-            for name in sorted(OWNED.keys() & kwargs.keys()):
-                raise ValueError(f"{name!r} may not stand here: it is {OWNED[name]}")
-            return kwargs
-
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: LiteLLMConfig) -> None:
         if not config.model:
             raise ConfigError("llm 'litellm' needs a model, such as --model openai/gpt-5")
         self.model_name = config.model
@@ -100,6 +62,7 @@ class LiteLLM(LLM):
         self.supports_images = bool(config.model_info.get("supports_vision"))
         self._config = config
         self._litellm: Any = None
+        self._client: ListeningClient | None = None
         self._arguments: dict[str, Any] = {}
         self._refused: set[str] = set()  # optional fields that the provider does not take
         self._replay: dict[str, dict[str, Any]] = {}  # what goes back with a reasoning text that is in the chat
@@ -123,6 +86,9 @@ class LiteLLM(LLM):
         self.knows_price = facts.knows_price
         self.supports_images = facts.supports_images
         self._arguments = facts.arguments
+        if facts.by_responses:
+            kwargs = self._config.llm_kwargs | self._config.llm_call_kwargs
+            self._client = ListeningClient(kwargs.get("ssl_verify"))
         self._litellm = litellm
 
     async def call(self, request: LLMRequest) -> LLMResponse:
@@ -181,13 +147,25 @@ class LiteLLM(LLM):
             )
             for message in request.messages
         ]
+        hearing = Hearing()
+        arguments = {"logger_fn": hearing.tell, **arguments}
+        if self._client:
+            self._client.tell(hearing)
+            arguments = {"client": self._client.handler, **arguments}
+        answer = None
         try:
             answer = self._litellm.completion(messages=messages, tools=request.tools, **arguments)
             data: dict[str, Any] = answer.model_dump(warnings=False)
+            response = to_response(data)
         except Exception as error:  # noqa: BLE001 - litellm raises all sorts
-            # The cause may quote a key: it does not go along.
-            raise self._fault(error) from None
-        response = to_response(data)
+            heard = hearing.answer or {}
+            unread = None if heard.get("error") else as_chat(heard)
+            if unread is None:
+                # The cause may quote a key: it does not go along.
+                raise self._named(explain(error, self._mask, hearing)) from None
+            data, response = unread, to_response(unread)
+        if told := choice_fault(data):
+            raise self._named(explain_answer(told, self._mask))
         if response is None:
             raise TransientFault("the provider sent an answer without choices")
         if response.reasoning_content:
@@ -196,8 +174,10 @@ class LiteLLM(LLM):
             response.usage.cost_usd = self._cost(answer, response.usage)
         return response
 
-    def _fault(self, error: Exception) -> TransientFault | LLMError:
-        fault = explain(error, lambda text: mask_secrets(text, self._config.model_dump()))
+    def _mask(self, text: str) -> str:
+        return mask_secrets(text, self._config.model_dump())
+
+    def _named(self, fault: TransientFault | LLMError) -> TransientFault | LLMError:
         if isinstance(fault, TransientFault):
             return fault
         if not isinstance(fault, ContextLengthExceededError):

@@ -10,7 +10,7 @@ from terminus_core import ConfigError, LLMError
 if TYPE_CHECKING:
     from terminus_core import Usage
 
-    from .litellm_llm import LiteLLM
+    from .settings import LiteLLMConfig
 
 _KEY_ENDINGS = ("_API_KEY", "_API_TOKEN")
 
@@ -25,6 +25,7 @@ class ModelFacts:
         output_limit: tokens of one answer, ``None`` if unknown.
         knows_price: whether the price of a token is known.
         supports_images: whether messages may hold images.
+        by_responses: whether it is asked through the Responses API.
     """
 
     arguments: dict[str, Any]
@@ -32,9 +33,10 @@ class ModelFacts:
     output_limit: int | None
     knows_price: bool
     supports_images: bool
+    by_responses: bool
 
 
-def look_up(litellm: Any, config: LiteLLM.Config) -> ModelFacts:
+def look_up(litellm: Any, config: LiteLLMConfig) -> ModelFacts:
     """Ask litellm; no request is sent, save that it may ask an Ollama server about its model. Blocks.
 
     Raises:
@@ -58,10 +60,11 @@ def look_up(litellm: Any, config: LiteLLM.Config) -> ModelFacts:
         output_limit=known.get("max_output_tokens"),
         knows_price=known.get("input_cost_per_token") is not None,
         supports_images=bool(known.get("supports_vision")),
+        by_responses="responses" in (config.api, known.get("mode")),
     )
 
 
-def price(litellm: Any, config: LiteLLM.Config, answer: Any, usage: Usage) -> float | None:
+def price(litellm: Any, config: LiteLLMConfig, answer: Any, usage: Usage) -> float | None:
     """US dollars of one answer, ``None`` if its tokens are not known.
 
     Raises:
@@ -77,7 +80,7 @@ def price(litellm: Any, config: LiteLLM.Config, answer: Any, usage: Usage) -> fl
     return float((prompt - cached) * each + cached_cost + completion * info.get("output_cost_per_token", 0))
 
 
-def _key_arguments(litellm: Any, config: LiteLLM.Config) -> dict[str, str]:
+def _key_arguments(litellm: Any, config: LiteLLMConfig) -> dict[str, str]:
     missing: list[str] = litellm.validate_environment(config.model)["missing_keys"]
     # Providers that can do with other credentials (a role, a login) name more than a key here.
     if not missing or not all(name.endswith(_KEY_ENDINGS) for name in missing):
@@ -87,7 +90,7 @@ def _key_arguments(litellm: Any, config: LiteLLM.Config) -> dict[str, str]:
     raise LLMError(f"{config.model}: {' or '.join(missing)} is not set")
 
 
-def _known(litellm: Any, config: LiteLLM.Config) -> dict[str, Any]:
+def _known(litellm: Any, config: LiteLLMConfig) -> dict[str, Any]:
     """What litellm holds; a price of 0 that it made up for want of one is left out."""
     try:
         info = dict(litellm.get_model_info(config.model, api_base=config.api_base))

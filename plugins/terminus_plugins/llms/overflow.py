@@ -29,7 +29,7 @@ _TOO_LONG = [
         r"\b(prompt|input)[ _](tokens?|length)\b.{0,40}\bmust (be|have)( \w+)? (less|fewer|smaller|shorter)\b",
     )
 ]
-_MAY_BE_TOO_LONG = {None, 400, 422, 500}
+_MAY_BE_TOO_LONG = {None, 200, 400, 422, 500}
 
 
 def is_too_long(status: int | None, words: str, *, said_so: bool = False) -> bool:
