@@ -23,7 +23,8 @@ OWNED = {
 }
 """Arguments that a user's keyword arguments may not name, and what to use for them."""
 
-_OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
+OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
+"""Arguments that limit the answer, whichever the provider takes."""
 
 
 def optional_fields(config: LiteLLMConfig) -> set[str]:
@@ -62,7 +63,7 @@ def call_arguments(
         "extra_body": extra_body or None,
     }
     if max_output_tokens is not None:
-        name = next((name for name in _OUTPUT_LIMITS if arguments.get(name)), "max_tokens")
+        name = next((name for name in OUTPUT_LIMITS if arguments.get(name)), "max_tokens")
         arguments[name] = min(max_output_tokens, arguments.get(name) or max_output_tokens)
     given = {name: value for name, value in arguments.items() if value is not None}
     # What a provider does not take is left out; the client's hidden retries are off.

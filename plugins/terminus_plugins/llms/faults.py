@@ -30,7 +30,7 @@ _UNREADABLE = "the provider's answer cannot be read"
 _RETRIED = {200, 408, 425, 429}
 """200: an answer that tells of a fault. All server errors (500 and above) are tried again too."""
 
-_PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( Error)?\s*[:-](\s+|$)")
+_PREFIX = re.compile(r"^(litellm\.)?\w*(Error|Exception|Timeout)( \w*Error)?\s*[:-](\s+|$)")
 _TRACEBACK = "Traceback (most recent call last)"
 
 
@@ -79,7 +79,10 @@ def _without_http_error(
     words = _one_line(mask(_words_in(chain)))
     if status is not None or said_so:
         return _judge(status, words, said_so=said_so)
-    if not hearing.sent:
+    import openai  # noqa: PLC0415 - there whenever litellm is
+
+    # The base class itself is what its clients raise when they are made.
+    if not hearing.sent or any(type(each) is openai.OpenAIError for each in chain):
         return LLMError(f"{_UNSENT}: {words}")
     line = f"{_UNREADABLE}: {words}"
     # A page or half a body may be another one next time; an answer in an odd form is paid for each time.

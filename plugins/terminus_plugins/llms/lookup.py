@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +54,7 @@ def look_up(litellm: Any, config: LiteLLMConfig) -> ModelFacts:
         ) from error
     arguments = {"model": f"{provider}/responses/{bare_name}" if config.api == "responses" else model}
     if not {"api_key", "azure_ad_token"} & {*config.llm_kwargs, *config.llm_call_kwargs}:
-        arguments |= _key_arguments(litellm, config)
+        arguments |= _key_arguments(litellm, config, provider)
     known = _known(litellm, config) | config.model_info
     return ModelFacts(
         arguments=arguments,
@@ -80,14 +82,32 @@ def price(litellm: Any, config: LiteLLMConfig, answer: Any, usage: Usage) -> flo
     return float((prompt - cached) * each + cached_cost + completion * info.get("output_cost_per_token", 0))
 
 
-def _key_arguments(litellm: Any, config: LiteLLMConfig) -> dict[str, str]:
-    missing: list[str] = litellm.validate_environment(config.model)["missing_keys"]
+def _key_arguments(litellm: Any, config: LiteLLMConfig, provider: str) -> dict[str, str]:
+    missing: list[str] = litellm.validate_environment(config.model)["missing_keys"] or _empty_keys(litellm, provider)
     # Providers that can do with other credentials (a role, a login) name more than a key here.
     if not missing or not all(name.endswith(_KEY_ENDINGS) for name in missing):
         return {}
     if config.api_base:
         return {"api_key": "none"}  # a server of the user's own; clients insist on some key
     raise LLMError(f"{config.model}: {' or '.join(missing)} is not set")
+
+
+def _empty_keys(litellm: Any, provider: str) -> list[str]:
+    """The provider's variables if they are set but empty, and no other one holds its key: litellm takes them as set."""
+    stem = _bare(provider)
+    ours = {name: value for name, value in os.environ.items() if _bare(name).startswith(stem)}
+    keys = {name: value.strip() for name, value in ours.items() if name.endswith((*_KEY_ENDINGS, "_AUTH_TOKEN"))}
+    if not keys or any(keys.values()):
+        return []
+    with suppress(Exception):  # a provider that litellm knows no more of
+        about = litellm.ProviderConfigManager.get_provider_model_info("", litellm.LlmProviders(provider))
+        if about and (about.get_api_key() or "").strip():
+            return []
+    return sorted(keys)
+
+
+def _bare(name: str) -> str:
+    return name.replace("_", "").lower()
 
 
 def _known(litellm: Any, config: LiteLLMConfig) -> dict[str, Any]:

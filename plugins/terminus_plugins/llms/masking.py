@@ -24,6 +24,11 @@ _FORMS = (
 )
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether a value under ``name`` is taken for a secret."""
+    return bool(_SECRET_NAME.search(name))
+
+
 def mask_secrets(text: str, settings: Mapping[str, Any]) -> str:
     """``text`` with every known secret and everything of a key's form replaced by ``***``.
 
@@ -47,7 +52,7 @@ def _environment_secrets() -> Iterator[str]:
 def _secrets_in(value: Any, *, named: bool = False) -> Iterable[str]:
     if isinstance(value, dict):
         for name, inner in value.items():
-            yield from _secrets_in(inner, named=named or bool(_SECRET_NAME.search(str(name))))
+            yield from _secrets_in(inner, named=named or is_secret_name(str(name)))
     elif isinstance(value, list):
         for inner in value:
             yield from _secrets_in(inner, named=named)

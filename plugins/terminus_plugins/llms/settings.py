@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+import re
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, TypeAdapter, ValidationError, field_validator
 
-from .arguments import OWNED
+from .arguments import OUTPUT_LIMITS, OWNED
+from .masking import is_secret_name
+
+_TOKENS = TypeAdapter(Annotated[int, Field(gt=0)])
+_DOLLARS = TypeAdapter(Annotated[FiniteFloat, Field(ge=0)])
+_TOKENS_NAME = re.compile(r"^max(_\w+)?_tokens$")
+_PRICE_NAME = re.compile(r"_cost(_|$)")
+_HEADERS = ("headers", "extra_headers")
 
 
 class LiteLLMConfig(BaseModel):
@@ -42,7 +50,43 @@ class LiteLLMConfig(BaseModel):
 
     @field_validator("llm_kwargs", "llm_call_kwargs")
     @classmethod
-    def _leave_ours(cls, kwargs: dict[str, Any]) -> dict[str, Any]:
+    def _check_kwargs(cls, kwargs: dict[str, Any]) -> dict[str, Any]:
         for name in sorted(OWNED.keys() & kwargs.keys()):
             raise ValueError(f"{name!r} may not stand here: it is {OWNED[name]}")
-        return kwargs
+        if not isinstance(kwargs.get("extra_body"), dict | None):
+            raise ValueError("'extra_body' must be a table")  # noqa: TRY004 - what pydantic makes an error of
+        checked = _secrets_as_text(kwargs)
+        for name in _HEADERS:
+            if isinstance(kwargs.get(name), dict):
+                checked[name] = _secrets_as_text(kwargs[name])
+        for name in OUTPUT_LIMITS:
+            if kwargs.get(name) is not None:
+                checked[name] = _number(name, kwargs[name], _TOKENS)
+        return checked
+
+    @field_validator("model_info")
+    @classmethod
+    def _check_info(cls, info: dict[str, Any]) -> dict[str, Any]:
+        checked = {name: value for name, value in info.items() if value is not None}
+        for name, value in checked.items():
+            if _TOKENS_NAME.search(name):
+                checked[name] = _number(name, value, _TOKENS)
+            elif _PRICE_NAME.search(name) and not isinstance(value, dict | list):
+                checked[name] = _number(name, value, _DOLLARS)
+        return checked
+
+
+def _number(name: str, value: Any, kind: TypeAdapter[Any]) -> Any:
+    """``value``, which may be a number as a text: YAML takes ``1e-6`` for one."""
+    try:
+        return kind.validate_python(value)
+    except ValidationError as error:
+        raise ValueError(f"{name!r}: {error.errors()[0]['msg']}, not {value!r}") from None
+
+
+def _secrets_as_text(values: dict[str, Any]) -> dict[str, Any]:
+    """``values`` with keys made of digits alone as text: settings are read as numbers where they look like some."""
+    return {
+        name: str(value) if is_secret_name(name) and type(value) in {int, float} else value
+        for name, value in values.items()
+    }

@@ -361,6 +361,39 @@ def test_keyword_arguments_may_not_take_the_place_of_a_setting(name, owned):
         LiteLLM.Config(**{name: {owned: 1}})
 
 
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"model_info": {"max_input_tokens": "many"}}, "'max_input_tokens': Input should be a valid integer"),
+        ({"model_info": {"max_output_tokens": -1}}, "'max_output_tokens': Input should be greater than 0"),
+        ({"model_info": {"input_cost_per_token": "cheap"}}, "'input_cost_per_token': Input should be a valid number"),
+        ({"model_info": {"output_cost_per_token": -1e-6}}, "'output_cost_per_token': Input should be greater than"),
+        ({"model_info": {"output_cost_per_token": "nan"}}, "'output_cost_per_token': Input should be a finite number"),
+        ({"llm_kwargs": {"max_tokens": "many"}}, "'max_tokens': Input should be a valid integer"),
+        ({"llm_call_kwargs": {"max_completion_tokens": 0}}, "'max_completion_tokens': Input should be greater than 0"),
+        ({"llm_kwargs": {"extra_body": "x"}}, "'extra_body' must be a table"),
+    ],
+)
+def test_settings_of_a_wrong_kind(wrong, said):
+    with pytest.raises(ValidationError, match=said):
+        LiteLLM.Config(model="openai/x", **wrong)
+
+
+async def test_numbers_may_be_texts(provider, make_llm):
+    prices = {"input_cost_per_token": "1e-6", "output_cost_per_token": "2e-6"}
+    server = provider([answer("text", usage={"prompt_tokens": 10, "completion_tokens": 3})])
+    llm = make_llm(
+        server,
+        model="openai/lab",
+        model_info={"max_input_tokens": "32000", **prices, "max_output_tokens": None},
+        llm_kwargs={"max_tokens": "4096", "extra_body": None},
+    )
+    response = await llm.call(user("x", max_output_tokens=5000))
+    assert (llm.context_limit, llm.output_limit) == (32000, None)
+    assert server.requests[0].json["max_tokens"] == 4096
+    assert response.usage.cost_usd == pytest.approx(16e-6)
+
+
 @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"timeout_sec": 0}, {"api": "soap"}, {"tempratur": 1}])
 def test_wrong_settings(wrong):
     with pytest.raises(ValidationError):

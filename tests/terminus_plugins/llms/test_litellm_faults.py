@@ -366,6 +366,60 @@ async def test_a_missing_key_is_named_before_any_request(model, variable):
     assert attempts == []
 
 
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("openai/gpt-5", "OPENAI_API_KEY"),
+        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("gemini/gemini-2.5-pro", "GEMINI_API_KEY"),
+        ("together_ai/lab", "TOGETHERAI_API_KEY"),
+    ],
+)
+@pytest.mark.parametrize("value", ["", " "])
+@pytest.mark.usefixtures("_warm")
+async def test_an_empty_key_is_a_missing_key(monkeypatch, model, variable, value):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(LLMError, match=f"{variable} is not set") as caught:
+        await LiteLLM(LiteLLM.Config(model=model)).prepare()
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "empty", "other"),
+    [
+        ("gemini/gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    ],
+)
+@pytest.mark.usefixtures("_warm")
+async def test_an_empty_key_does_no_harm_beside_another(monkeypatch, model, empty, other):
+    monkeypatch.setenv(empty, "")
+    monkeypatch.setenv(other, KEY)
+    await LiteLLM(LiteLLM.Config(model=model)).prepare()
+
+
+async def test_an_empty_key_does_no_harm_at_a_server_of_ones_own(provider, make_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    assert (await make_llm(provider([answer("x")])).call(user())).content == "x"
+
+
+@pytest.mark.usefixtures("_warm")
+@pytest.mark.parametrize("model", ["azure/lab", "azure_ai/lab"])
+async def test_what_fails_before_any_request_is_not_tried_again(model):
+    attempts = []
+    error = await failure(LiteLLM(LiteLLM.Config(model=model)), on_attempt=attempts.append)
+    assert attempts == [1]
+    assert "no request could be sent" in str(error)
+    assert "500" not in str(error)
+
+
+async def test_a_key_of_digits_is_a_key(provider, make_llm):
+    server = provider([answer("x")])
+    await make_llm(server, llm_kwargs={"api_key": 1234, "extra_headers": {"X-Secret": 12.5}}).call(user())
+    assert server.requests[0].headers["authorization"] == "Bearer 1234"
+    assert server.requests[0].headers["x-secret"] == "12.5"
+
+
 async def test_a_server_of_ones_own_needs_no_key(provider, make_llm):
     server = provider([answer("x")])
     assert (await make_llm(server).call(user())).content == "x"

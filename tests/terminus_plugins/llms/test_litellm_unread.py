@@ -175,27 +175,26 @@ async def test_too_long_under_200(provider, make_llm, settings):
 
 
 @pytest.mark.parametrize(
-    ("settings", "reply", "said", "requests"),
+    ("settings", "reply", "expected"),
     [
-        (CHAT, sent({"error": {"message": "No credentials", "code": 401}}), "401 Unauthorized: No credentials", 1),
-        (CHAT, sent({"error": {"message": "Busy", "code": 503}}), "503 Service Unavailable: Busy", 2),
-        (CHAT, sent({"error": "flat words"}), ": flat words", 1),
+        (CHAT, sent({"error": {"message": "No credentials", "code": 401}}), ("401 Unauthorized: No credentials", 1)),
+        (CHAT, sent({"error": {"message": "Busy", "code": 503}}), ("503 Service Unavailable: Busy", 2)),
+        (CHAT, sent({"error": "flat words"}), (": flat words", 1)),
         (
             ANTHROPIC,
             sent({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}),
-            ": Overloaded",
-            2,
+            (": Overloaded", 2),
         ),
         (
             RESPONSES,
             responses(status="failed", error={"code": "server_error", "message": "It crashed"}),
-            "It crashed (server_error)",
-            2,
+            ("It crashed (server_error)", 2),
         ),
     ],
 )
 @pytest.mark.parametrize("anyio_backend", ["asyncio"])  # each pause takes a second
-async def test_a_fault_under_200_counts_as_its_code_says(provider, make_llm, settings, reply, said, requests):
+async def test_a_fault_under_200_counts_as_its_code_says(provider, make_llm, settings, reply, expected):
+    said, requests = expected
     server = provider(repeat(reply))
     error = await failure(make_llm(server, max_attempts=2, **settings))
     assert said in str(error)
