@@ -26,6 +26,9 @@ OWNED = {
 OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
 """Arguments that limit the answer, whichever the provider takes."""
 
+_LEAST_BUDGET = 1024
+"""Tokens; providers refuse a smaller budget for thinking."""
+
 
 def optional_fields(config: LiteLLMConfig) -> set[str]:
     """Fields of a request that are worth having, but that some providers refuse."""
@@ -65,9 +68,19 @@ def call_arguments(
     if max_output_tokens is not None:
         name = next((name for name in OUTPUT_LIMITS if arguments.get(name)), "max_tokens")
         arguments[name] = min(max_output_tokens, arguments.get(name) or max_output_tokens)
+    limit = next((arguments[name] for name in OUTPUT_LIMITS if arguments.get(name)), None)
+    arguments["thinking"] = _fitting(arguments["thinking"], limit)
     given = {name: value for name, value in arguments.items() if value is not None}
     # What a provider does not take is left out; the client's hidden retries are off.
     return {"drop_params": True, **given, "timeout": config.timeout_sec, "max_retries": 0, "num_retries": 0}
+
+
+def _fitting(thinking: Any, limit: int | None) -> Any:
+    """``thinking`` with a budget below the limit of the whole answer, which half of it is left for otherwise."""
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    if limit is None or not isinstance(budget, int) or budget < limit:
+        return thinking
+    return {**thinking, "budget_tokens": limit // 2} if limit // 2 >= _LEAST_BUDGET else None
 
 
 def with_readable_calls(message: Message) -> Message:

@@ -18,6 +18,19 @@ _KEY_ENDINGS = ("_API_KEY", "_API_TOKEN")
 
 
 @dataclass(frozen=True, slots=True)
+class Prices:
+    """US dollars for one token."""
+
+    prompt: float
+    completion: float
+    cached: float
+
+    def of(self, prompt: int, completion: int, cached: int) -> float:
+        """What these tokens cost; some providers count cached ones beside the prompt's, not among them."""
+        return max(prompt - cached, 0) * self.prompt + cached * self.cached + completion * self.completion
+
+
+@dataclass(frozen=True, slots=True)
 class ModelFacts:
     """Facts of one configured model.
 
@@ -25,7 +38,7 @@ class ModelFacts:
         arguments: what a call needs beside the settings: the model as litellm wants it named, perhaps a key.
         context_limit: tokens of the context window, ``None`` if unknown.
         output_limit: tokens of one answer, ``None`` if unknown.
-        knows_price: whether the price of a token is known.
+        prices: what tokens cost, ``None`` if unknown.
         supports_images: whether messages may hold images.
         by_responses: whether it is asked through the Responses API.
     """
@@ -33,7 +46,7 @@ class ModelFacts:
     arguments: dict[str, Any]
     context_limit: int | None
     output_limit: int | None
-    knows_price: bool
+    prices: Prices | None
     supports_images: bool
     by_responses: bool
 
@@ -60,26 +73,36 @@ def look_up(litellm: Any, config: LiteLLMConfig) -> ModelFacts:
         arguments=arguments,
         context_limit=known.get("max_input_tokens") or known.get("max_tokens"),
         output_limit=known.get("max_output_tokens"),
-        knows_price=known.get("input_cost_per_token") is not None,
+        prices=_prices(known),
         supports_images=bool(known.get("supports_vision")),
         by_responses="responses" in (config.api, known.get("mode")),
     )
 
 
-def price(litellm: Any, config: LiteLLMConfig, answer: Any, usage: Usage) -> float | None:
-    """US dollars of one answer, ``None`` if its tokens are not known.
+def price(litellm: Any, config: LiteLLMConfig, prices: Prices, answer: Any, usage: Usage) -> float:
+    """US dollars of one answer.
+
+    Args:
+        litellm: the module.
+        config: prices that stand there win over what litellm knows beside prices of tokens.
+        prices: of the model's tokens.
+        answer: as litellm read it; ``None``: the tokens in ``usage`` alone decide.
+        usage: with its prompt and completion tokens.
 
     Raises:
         Exception: whatever litellm raises where it knows no price.
     """
-    info, prompt, completion = config.model_info, usage.prompt_tokens, usage.completion_tokens
-    if "input_cost_per_token" not in info:
+    if answer is not None and not any("_cost" in name for name in config.model_info):
         return float(litellm.completion_cost(completion_response=answer, model=config.model))
+    return prices.of(usage.prompt_tokens or 0, usage.completion_tokens or 0, usage.cache_tokens or 0)
+
+
+def _prices(known: dict[str, Any]) -> Prices | None:
+    prompt, completion = known.get("input_cost_per_token"), known.get("output_cost_per_token")
     if prompt is None or completion is None:
         return None
-    each, cached = info["input_cost_per_token"], usage.cache_tokens or 0
-    cached_cost = cached * info.get("cache_read_input_token_cost", each)
-    return float((prompt - cached) * each + cached_cost + completion * info.get("output_cost_per_token", 0))
+    cached = known.get("cache_read_input_token_cost")
+    return Prices(prompt, completion, prompt if cached is None else cached)
 
 
 def _key_arguments(litellm: Any, config: LiteLLMConfig, provider: str) -> dict[str, str]:

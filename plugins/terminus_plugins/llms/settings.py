@@ -42,7 +42,7 @@ class LiteLLMConfig(BaseModel):
         {}, description="more of them, which win over llm_kwargs; extra_body is merged"
     )
     timeout_sec: float = Field(600, gt=0, description="seconds until a request without an answer counts as failed")
-    max_attempts: int = Field(3, ge=1, description="requests in all for one answer")
+    max_attempts: int = Field(3, ge=1, description="requests in all for one answer, if they fail")
     collect_rollout_details: bool = Field(default=False, description="ask for token ids (vLLM) and log-probabilities")
     session_id: str | None = Field(
         None, description="sent along in the request's body, for servers that keep a session on one worker"

@@ -226,6 +226,33 @@ async def test_an_optional_field_that_is_refused_is_left_out_from_then_on(provid
     ) == 1
 
 
+@pytest.mark.parametrize("max_attempts", [1, 3])
+async def test_refused_fields_use_up_no_attempts(provider, make_llm, max_attempts):
+    def picky(request):
+        refused = [name for name in ("session_id", "return_token_ids", "logprobs") if name in request.json]
+        if refused:
+            return fault(400, f"Unrecognized request argument supplied: {refused[0]}")
+        return answer("fine") if len(server.requests) > 4 else fault(503, "busy", headers={"Retry-After": "0"})
+
+    server = provider(picky)
+    llm = make_llm(server, collect_rollout_details=True, session_id="s-1", max_attempts=max_attempts)
+    attempts = []
+    if max_attempts == 1:
+        with pytest.raises(LLMError, match=r"busy \(after 4 requests\)"):
+            await llm.call(user("x", on_attempt=attempts.append))
+    else:
+        assert (await llm.call(user("x", on_attempt=attempts.append))).content == "fine"
+    assert attempts == list(range(1, len(server.requests) + 1))
+    assert len(server.requests) == 3 + min(max_attempts, 2)
+
+
+async def test_a_field_that_is_refused_again_without_it_is_an_error(provider, make_llm):
+    server = provider(lambda _: fault(400, "Unrecognized request argument supplied: session_id"))
+    with pytest.raises(LLMError, match="session_id"):
+        await make_llm(server, session_id="s-1").call(user("x"))
+    assert len(server.requests) == 2
+
+
 async def test_reasoning_goes_back_signed(provider, make_llm):
     server = provider([answer("one", reasoning="because"), answer("two")])
     llm = make_llm(server, model=ANTHROPIC, max_thinking_tokens=2000)
@@ -241,6 +268,27 @@ async def test_reasoning_goes_back_signed(provider, make_llm):
         {"type": "thinking", "thinking": "because", "signature": "c2lnbmVk"},
         {"type": "text", "text": "one"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "budget"), [(20_000, 16_000), (16_001, 16_000), (16_000, 8_000), (3500, 1750), (2048, 1024), (2047, None)]
+)
+async def test_thinking_fits_into_the_answers_limit(provider, make_llm, limit, budget):
+    server = provider([answer("one")])
+    await make_llm(server, model=ANTHROPIC, max_thinking_tokens=16_000).call(user("x", max_output_tokens=limit))
+    body = server.requests[0].json
+    assert body["max_tokens"] == limit
+    assert body.get("thinking", {}).get("budget_tokens") == budget
+
+
+async def test_signed_reasoning_outlives_calls_without_it(provider, make_llm):
+    server = provider([answer("one", reasoning="because"), answer("aside", reasoning="therefore"), answer("two")])
+    llm = make_llm(server, model=ANTHROPIC, max_thinking_tokens=2000)
+    await llm.call(user("x"))
+    await llm.call(user("beside the chat"))
+    reply = Message(role="assistant", content="one", reasoning_content="because")
+    await llm.call(LLMRequest([*user("x").messages, reply, *user("y").messages]))
+    assert server.requests[2].json["messages"][1]["content"][0]["signature"] == "c2lnbmVk"
 
 
 async def test_reasoning_goes_back_as_text_where_that_is_the_form(provider, make_llm):
@@ -297,7 +345,7 @@ async def test_odd_answers_are_answers(provider, make_llm, choice, content):
         "choices": [{"index": 0, **choice}],
         "usage": {"prompt_tokens": -3},
     }
-    response = await make_llm(provider([raw(json.dumps(document).encode())])).call(user("x"))
+    response = await make_llm(provider([raw(json.dumps(document).encode())]), model="openai/lab").call(user("x"))
     assert response.content == content
     assert (response.logprobs, response.completion_token_ids, response.tool_calls) == (None, None, None)
     assert response.usage is None
