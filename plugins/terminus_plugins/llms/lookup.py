@@ -40,7 +40,7 @@ class ModelFacts:
         output_limit: tokens of one answer, ``None`` if unknown.
         prices: what tokens cost, ``None`` if unknown.
         supports_images: whether messages may hold images.
-        by_responses: whether it is asked through the Responses API.
+        by_responses: whether its provider is asked through a Responses API, which litellm else does by its chat.
     """
 
     arguments: dict[str, Any]
@@ -75,7 +75,7 @@ def look_up(litellm: Any, config: LiteLLMConfig) -> ModelFacts:
         output_limit=known.get("max_output_tokens"),
         prices=_prices(known),
         supports_images=bool(known.get("supports_vision")),
-        by_responses="responses" in (config.api, known.get("mode")),
+        by_responses="responses" in (config.api, known.get("mode")) and _has_responses(litellm, provider, bare_name),
     )
 
 
@@ -95,6 +95,13 @@ def price(litellm: Any, config: LiteLLMConfig, prices: Prices, answer: Any, usag
     if answer is not None and not any("_cost" in name for name in config.model_info):
         return float(litellm.completion_cost(completion_response=answer, model=config.model))
     return prices.of(usage.prompt_tokens or 0, usage.completion_tokens or 0, usage.cache_tokens or 0)
+
+
+def _has_responses(litellm: Any, provider: str, model: str) -> bool:
+    with suppress(Exception):  # a provider that litellm knows no more of
+        manager = litellm.ProviderConfigManager
+        return manager.get_provider_responses_api_config(litellm.LlmProviders(provider), model) is not None
+    return False
 
 
 def _prices(known: dict[str, Any]) -> Prices | None:

@@ -47,6 +47,13 @@ async def test_an_answer_with_reasoning_and_usage(provider, make_llm, settings):
     assert server.requests[0].last_text == "a question"
 
 
+@pytest.mark.parametrize("model", ["lm_studio/lab", "openrouter/maker/lab", "hosted_vllm/lab"])
+async def test_the_responses_api_of_any_provider(provider, make_llm, model):
+    server = provider([answer("hello")])
+    llm = make_llm(server, model, api="responses", llm_kwargs={"api_key": "not-a-real-key-0000"})
+    assert (await llm.call(user("x"))).content == "hello"
+
+
 @pytest.mark.parametrize("settings", DIALECTS)
 async def test_a_cut_answer(provider, make_llm, settings):
     server = provider([answer("half", finish_reason="length")])
