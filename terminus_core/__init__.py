@@ -47,7 +47,7 @@ if TYPE_CHECKING:
         TerminalText,
         Turn,
     )
-    from terminus_core.masking import mask_text, secret_texts, secret_variables
+    from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
     from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
     from terminus_core.trajectory import ImageSource, Step, ToolCall, Trajectory
@@ -101,6 +101,7 @@ __all__ = [
     "Usage",
     "hookimpl",
     "hookspec",
+    "is_secret_name",
     "mask_text",
     "secret_texts",
     "secret_variables",
@@ -110,7 +111,7 @@ __all__ = [
 _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
-    "masking": "mask_text secret_texts secret_variables",
+    "masking": "is_secret_name mask_text secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "config": "Settings",
     "trajectory": "ImageSource Step ToolCall Trajectory",

@@ -173,7 +173,7 @@ class Run:
         totals = Usage(0, 0, 0)
         totals.add(self.chat.usage)
         totals.add(self.asides)
-        totals.cost_usd = totals.cost_usd or None
+        totals.cost_usd = totals.cost_usd if totals.cost_usd and totals.cost_usd > 0 else None
         return totals
 
     # -- acts for plugins ----------------------------------------------------------------------------------------------
