@@ -14,7 +14,7 @@ from typing import Any
 
 from terminus_plugins.parsers.answer import BLANKS, MAX_DIGITS, place, shown
 from terminus_plugins.parsers.json_values import JSON_WORDS, PYTHON_WORDS, Pairs, Values
-from terminus_plugins.parsers.reply import REASONING
+from terminus_plugins.parsers.reply import REASONING, begins_line
 
 MAX_DEPTH = 100
 
@@ -100,12 +100,14 @@ def _tolerantly(text: str, start: int) -> ObjectText:
             return _broken(text, start, token, reason)
         if grammar.want == "end":
             return grammar.finish(token.end())
+    if not _ANSWER_KEY.search(text, start) and not begins_line(text, start):
+        return ObjectText(start + 1)  # as in _broken
     return ObjectText(len(text), error=f"The JSON object that starts at {place(text, start)} is never closed.")
 
 
 def _broken(text: str, start: int, token: re.Match[str], reason: str) -> ObjectText:
     if not _ANSWER_KEY.search(text, start, token.end()):
-        return ObjectText(token.start())  # prose with a brace in it
+        return ObjectText(start + 1)  # prose with a brace in it, whose quotes are no strings
     error = f"The JSON is not valid at {place(text, token.start())}: {reason}."
     # The rest belongs to the broken object, unless it was all reasoning that ends somewhere outside its strings.
     for later in _TOKEN.finditer(text, token.start()):
