@@ -152,7 +152,7 @@ def _refusal(reply: Reply, noun: str, *, was_cut: bool) -> str:
     """Why the reply has not exactly one answer to be used; ``""`` if it has."""
     answers = reply.answers
     if was_cut:
-        is_torn = TORN_TAG.search(reply.text) or _TORN_OBJECT.search(reply.text)
+        is_torn = TORN_TAG.search(reply.after) or _TORN_OBJECT.search(reply.after)
         if len(answers) == 1 and answers[0].closed and not reply.error and not is_torn:
             return ""
         return f"The reply was cut off before its one {noun} was complete; nothing of it was run. Send a shorter one."

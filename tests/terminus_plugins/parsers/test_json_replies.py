@@ -322,6 +322,11 @@ def test_cut_behind_the_answer_runs_it(rest):
     assert "cut off" in result.warning
 
 
+@pytest.mark.parametrize("keystrokes", ["wc -l <f", "cat <file", "a </b", "echo {'"])
+def test_a_torn_tag_inside_the_answer_is_its_text(keystrokes):
+    assert typed(parse("json", command(f'"{keystrokes}"'), "length")) == (keystrokes,)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
