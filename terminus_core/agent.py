@@ -24,7 +24,6 @@ from terminus_core.errors import (
 )
 from terminus_core.interfaces import SessionOptions, Turn
 from terminus_core.parts import AgentKeys, Parts, name_of
-from terminus_core.run import Run, RunResult
 from terminus_core.runfile import RunFile
 from terminus_core.trajectory import ObservationResult
 
@@ -180,10 +179,11 @@ class Agent:
 
             response = await self._ask(run, prompt)
             reply = run.parser.parse_response(response)
+            response = texts.cleaned(response)  # half a surrogate pair was for the parser to see, and for nobody else
             was_cut = response.finish_reason == "length" and bool(reply.error)
             if was_cut:
                 reply = texts.cut_answer_error(reply, run.llm.output_limit)
-            reply = texts.limit_durations(reply, run.settings.agent.max_command_duration_sec)
+            reply = texts.usable(reply, run.settings.agent.max_command_duration_sec)
             run.hooks.response_received(run, response, reply)
 
             if reply.error:
@@ -258,7 +258,7 @@ class Agent:
                 verdict = await gate.before_commands(run, reply)
                 if isinstance(verdict, str):
                     return verdict
-                reply = texts.limit_durations(verdict, run.settings.agent.max_command_duration_sec)
+                reply = texts.usable(verdict, run.settings.agent.max_command_duration_sec)
         return reply
 
     async def _execute_commands(self, run: Run, commands: Sequence[Command]) -> tuple[str, bool, TerminusError | None]:
@@ -316,7 +316,7 @@ class Agent:
         raw = run.settings.trajectory.raw_content
         recorded_calls = getattr(run.parser, "recorded_calls", None)
         native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
-        calls = [] if raw else records.tool_calls(episode, reply, native)
+        calls = [] if raw else texts.cleaned(records.tool_calls(episode, reply, native))
         result = records.made(ObservationResult, content=observed)
         if len(reply.commands) == 1 and not raw:
             own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}

@@ -308,6 +308,30 @@ async def test_half_surrogate_pairs_do_no_harm(trial):
             message["content"].encode()
 
 
+HALF_PAIR = r'{"analysis": "%s", "plan": "p", "commands": [{"keystrokes": "echo %s\n", "duration": 0.5}]}'
+
+
+@pytest.mark.parametrize(("parser", "answer"), [(None, "A %s\n$ echo %s"), ("json", HALF_PAIR)])
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("a \ud83d", "a \ufffd"), ("\ud83d\ude00", "😀"), ("\ude00\ud83d", "\ufffd\ufffd"), ("\ufffd", "\ufffd")],
+)
+async def test_half_a_surrogate_pair_is_typed_as_a_sign_with_a_warning(trial, parser, answer, text, meant):
+    keys = {"parser": parser} if parser else {}
+    said = LLMResponse(answer % (text, text), reasoning_content=text)
+    done = '{"analysis": "a", "plan": "p", "commands": [], "task_complete": true}' if parser else "DONE"
+    t = trial([said, done, done], interleaved_thinking=True, **keys)
+    await t.run()
+    assert t.session.sent[0][0] == f"echo {meant}\n"
+    is_lost = "\ufffd" in meant and meant != text
+    assert t.prompts[1].count("half a surrogate pair in keystrokes") == is_lost
+    assert t.steps[1].message.startswith(f"Analysis: {meant}")
+    response, reply = t.recorder.values("response_received")[0]
+    assert (response.content, reply.commands[0].keystrokes) == (answer % (meant, meant), f"echo {meant}\n")
+    for value in (*t.llm.requests, *(step.model_dump() for step in t.steps), response, reply):
+        assert not any(f"\\ud{digit}" in ascii(value).replace("\\ud83d\\ude00", "") for digit in "89abcdef")
+
+
 # -- seams -------------------------------------------------------------------------------------------------------------
 
 
