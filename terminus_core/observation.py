@@ -74,12 +74,12 @@ def terminal_text(look: TerminalText, rows: str, max_bytes: int) -> str:
 
 
 def timeout_text(keystrokes: str, seconds: float, state: str, max_bytes: int) -> str:
-    """What the model reads when the terminal did not come back in time."""
+    """What the model reads when the terminal did not come back in time; ``state`` is within its own limit."""
     return (
         f"The terminal did not come back within {seconds:g} seconds after these keystrokes; "
         f"later commands of this batch were not sent.\n"
         f"Keystrokes:\n{limited(keystrokes, max_bytes)}\n\n"
-        f"Terminal state:\n{limited(state, max_bytes)}"
+        f"Terminal state:\n{state}"
     )
 
 

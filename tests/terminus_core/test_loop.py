@@ -1,5 +1,7 @@
 """The episode, rule by rule: what is asked, typed, looked at, answered and recorded."""
 
+import re
+
 import anyio
 import pytest
 
@@ -156,6 +158,23 @@ async def test_a_time_out_stops_the_batch_and_tells_the_model(trial):
     assert "0.5 seconds" in t.prompts[1]
     assert "half way" in t.prompts[1]
     assert result.status == "completed"
+
+
+async def test_the_state_after_a_time_out_is_limited_once_and_the_notice_is_true(trial):
+    def on_keys(keys):
+        if keys.startswith("slow"):
+            raise TimeoutError
+
+    keys, state = "slow" + "x" * 20_000, "".join(f"line {i:05d}\n" for i in range(5_000))
+    t = trial([f"$ {keys}", "DONE", "DONE"], outputs=["$ ", state], on_keys=on_keys)
+    await t.run()
+    quoted, shown = t.prompts[1].split("Terminal state:\nNew Terminal Output:\n")
+    for text, whole in ((quoted.partition("Keystrokes:\n")[2], keys + "\n"), (shown, state)):
+        head, notice, tail = re.split(r"\n\[\.\.\. (.*) \.\.\.\]\n", text)
+        kept = len(head) + len(tail.removesuffix("\n\n"))
+        assert kept in range(9_990, 10_001)
+        assert notice == f"{len(whole) - 10_000} bytes left out here"
+        assert whole.startswith(head)
 
 
 async def test_a_read_that_times_out_too_leaves_no_state(trial):
