@@ -240,10 +240,9 @@ class Agent:
         self, run: Run, episode: int, response: LLMResponse, reply: ParseResult
     ) -> tuple[ParseResult, str, bool, TerminusError | None]:
         """Gates, commands, actions, completion: the reply as the gates left it, the observation, done, and a fault."""
-        verdict = await self._pass_gates(run, reply)
-        if isinstance(verdict, str):
-            return reply, texts.with_warnings(reply, verdict), False, None
-        reply = verdict
+        reply, refusal = await self._pass_gates(run, reply)
+        if refusal is not None:
+            return reply, texts.with_warnings(reply, refusal), False, None
         output, timed_out, fault = await self._execute_commands(run, reply.commands)
         observed = "\n\n".join([output, *await self._perform_actions(run, reply)])
         completion = await run.completion.decide(run, Turn(episode, response, reply, output, timed_out, observed))
@@ -252,14 +251,15 @@ class Agent:
             self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
         return reply, texts.with_warnings(reply, completion.observation), completion.done, fault
 
-    async def _pass_gates(self, run: Run, reply: ParseResult) -> ParseResult | str:
+    async def _pass_gates(self, run: Run, reply: ParseResult) -> tuple[ParseResult, str | None]:
+        """The reply as the gates left it, and why one of them refused it."""
         if reply.commands or reply.actions:
             for gate in run.gates:
                 verdict = await gate.before_commands(run, reply)
                 if isinstance(verdict, str):
-                    return verdict
+                    return reply, verdict
                 reply = texts.usable(verdict, run.settings.agent.max_command_duration_sec)
-        return reply
+        return reply, None
 
     async def _execute_commands(self, run: Run, commands: Sequence[Command]) -> tuple[str, bool, TerminusError | None]:
         """Type the batch, then read once; gives the terminal's text, whether it timed out, and what ended it."""

@@ -1,6 +1,7 @@
 """The episode, rule by rule: what is asked, typed, looked at, answered and recorded."""
 
 import re
+from dataclasses import replace
 
 import anyio
 import pytest
@@ -382,6 +383,25 @@ async def test_a_gate_changes_what_is_typed_and_recorded(trial):
     await t.run()
     assert t.session.sent == [("safe\n", 60.0)]
     assert t.steps[1].tool_calls[0].arguments == {"keystrokes": "safe\n", "duration": 60.0}
+
+
+async def test_a_refusal_after_a_change_records_the_change(trial):
+    class Never(Refuse):
+        async def before_commands(self, run, reply):
+            return f"not {reply.commands[0].keystrokes.strip()}"
+
+    class Warn(Replace):
+        async def before_commands(self, run, reply):
+            return replace(await super().before_commands(run, reply), warning="made safe")
+
+    t = trial(["$ wild", "DONE", "DONE"], gates=[Warn(), Never()])
+    await t.run()
+    assert t.session.sent == []
+    assert [call.arguments["keystrokes"] for call in t.steps[1].tool_calls] == ["safe\n"]
+    observed = t.steps[1].observation.results[0]
+    assert observed.content == t.prompts[1]
+    assert observed.content.startswith("Previous response had warnings:\nWARNINGS: made safe\n")
+    assert observed.content.endswith("\n\nnot safe")
 
 
 async def test_two_runs_after_each_other_are_fine_two_at_once_are_not(trial, tmp_path, monkeypatch):
