@@ -148,7 +148,11 @@ class Agent:
         if hasattr(run.parser, "prepare"):
             run.parser.prepare(run)
         run.prepared_instruction = run.hooks.prepare_instruction(run, run.instruction)
-        prompt = run.parser.build_prompt(run.prepared_instruction, await run.look())
+        try:
+            terminal = await run.look()
+        except TimeoutError as error:
+            raise EnvironmentFailedError("the terminal does not answer") from error
+        prompt = run.parser.build_prompt(run.prepared_instruction, terminal)
         run.record_step("user", prompt)
         await self._run_agent_loop(
             initial_prompt=prompt, chat=run.chat, logs_dir=run.logs_dir, original_instruction=run.instruction

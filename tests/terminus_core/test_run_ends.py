@@ -142,6 +142,14 @@ async def test_a_terminal_that_cannot_be_had(trial):
     assert t.llm.requests == []
 
 
+async def test_a_terminal_that_does_not_answer_the_first_look(trial):
+    t = trial(["DONE"], outputs=[TimeoutError()])
+    result = await t.run()
+    assert (result.status, result.reason, result.error.exit_code) == ("error", "the terminal does not answer", 4)
+    assert t.recorder.values("run_finished") == [result]
+    assert t.llm.requests == []
+
+
 async def test_a_session_that_needs_streams_says_what_to_change(trial):
     failure = StreamsUnsupportedError("environment 'plain' has no byte streams")
     result = await trial(["DONE"], backend=FakeBackend(fails=failure)).run()
