@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import anyio
 
 from terminus_core import records, trajectory
+from terminus_core.answers import regular
 from terminus_core.chat import Chat, LLMRequest, Usage
 from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
 from terminus_core.images import keep_images
@@ -368,8 +369,7 @@ class Run:
         if limit is not None and (self.totals.cost_usd or 0.0) >= limit:
             raise RunLimitReached("max_cost_usd", f"the run has cost {limit:g} US dollars")
         request = LLMRequest(messages, tools, max_output_tokens, lambda n: self.hooks.request_started(self, n))
-        response = await self.llm.call(request)
-        response.content = response.content or ""
+        response = regular(await self.llm.call(request))
         if self.settings.agent.collect_rollout_details:
             self.rollout_details.append(records.rollout(response, kind, self.n_episodes))
         return response

@@ -21,6 +21,7 @@ ORDER = [
     "images",
     "interfaces",
     "observation",
+    "answers",
     "records",
     "config",
     "dispatch",
