@@ -17,6 +17,9 @@ INTERRUPTED = "[The run ended in the middle of this turn, before the terminal wa
 
 T = TypeVar("T")
 
+DEFAULT_DURATION_SEC = 1.0
+"""Seconds of a command whose own duration cannot be used."""
+
 _LOST = "\ufffd"
 _PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
@@ -123,7 +126,11 @@ def usable(reply: ParseResult, max_sec: float) -> ParseResult:
     for number, command in enumerate(reply.commands, start=1):
         seconds = command.duration_sec
         if not math.isfinite(seconds) or seconds < 0:
-            seconds = 1.0
+            seconds = DEFAULT_DURATION_SEC
+            warnings.append(
+                f"Command {number}: duration {command.duration_sec:g} is no finite number of seconds, 0 or more; "
+                f"{seconds} is used."
+            )
         elif seconds > max_sec:
             seconds = max_sec
             warnings.append(

@@ -121,6 +121,29 @@ async def test_durations_are_limited_with_a_warning(trial):
     assert t.steps[1].tool_calls[0].arguments == {"keystrokes": "make\n", "duration": 60.0}
 
 
+class Odd:
+    """A gate that types with a duration of its own."""
+
+    name = "odd"
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    async def before_commands(self, run, reply):
+        return replace(reply, commands=[replace(command, duration_sec=self._seconds) for command in reply.commands])
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "-1"])
+@pytest.mark.parametrize("by_gate", [False, True])
+async def test_a_duration_that_cannot_be_used_is_a_second_with_a_warning(trial, seconds, by_gate):
+    gates = [Odd(float(seconds))] if by_gate else []
+    t = trial(["$ ls" if by_gate else f"~{seconds} ls", "DONE", "DONE"], gates=gates)
+    await t.run()
+    assert t.session.sent == [("ls\n", 1.0)]
+    assert t.prompts[1].count(f"Command 1: duration {seconds} is no finite number of seconds") == 1
+    assert t.steps[1].tool_calls[0].arguments["duration"] == 1.0
+
+
 # -- typing and looking ------------------------------------------------------------------------------------------------
 
 
