@@ -97,6 +97,8 @@ REPEATED = [
         "<response><commands></commands></response>",
         "<!--",
         "<![CDATA[",
+        "<response><analysis><![CDATA[</analysis>",
+        "\n<analysis><![CDATA[</analysis>",
         "<a>",
         "&",
         "`",

@@ -280,6 +280,27 @@ def test_texts():
     assert (result.analysis, result.plan) == ("a < b &amp; \ufffd", "")
 
 
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("<![CDATA[a < b]]>", "a < b"),
+        (
+            "\n<![CDATA[\nx </analysis> <b> &amp; <commands></commands>\n]]>\n",
+            "x </analysis> <b> &amp; <commands></commands>",
+        ),
+        ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
+        ("I used <![CDATA[ and ]]>", "I used <![CDATA[ and ]]>"),
+        ("<![CDATA[never closed", "<![CDATA[never closed"),
+    ],
+)
+@pytest.mark.parametrize("command_text", ["ls\n", "<![CDATA[ls\n]]>"])
+def test_cdata_in_a_text_is_raw_and_its_marks_go(text, meant, command_text):
+    texts = f"<analysis>{text}</analysis><plan><![CDATA[p]]></plan>"
+    result = parse("xml", response(command(command_text), texts=texts))
+    assert (result.error, result.warning, result.analysis, result.plan) == ("", "", meant, "p")
+    assert typed(result) == ("ls\n",)
+
+
 @pytest.mark.parametrize("rest", ["", "\nand then I", "\n```", "<think>hm"])
 def test_cut_behind_the_answer_runs_it(rest):
     result = parse("xml", LS + rest, "length")
