@@ -23,7 +23,7 @@ UNTHINK = re.compile(r"</(?:think|thinking|reasoning|thought)\s*>", re.IGNORECAS
 """A closing tag of reasoning, whichever opened it."""
 TORN_TAG = re.compile(r"<(?:/?[a-z][^<>]*|/)?\Z", re.IGNORECASE)
 """A tag that the end of the text cuts."""
-_TORN_OBJECT = re.compile(rf"\{{[{BLANKS}]*(?:[\"'][^\"']*)?\Z")
+TORN_OBJECT = re.compile(rf"\{{[{BLANKS}]*(?:[\"'][^\"']*)?\Z")
 """An object of which the end of the text leaves no whole key."""
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
@@ -152,7 +152,7 @@ def _refusal(reply: Reply, noun: str, *, was_cut: bool) -> str:
     """Why the reply has not exactly one answer to be used; ``""`` if it has."""
     answers = reply.answers
     if was_cut:
-        is_torn = TORN_TAG.search(reply.after) or _TORN_OBJECT.search(reply.after)
+        is_torn = TORN_TAG.search(reply.after) or TORN_OBJECT.search(reply.after)
         if len(answers) == 1 and answers[0].closed and not reply.error and not is_torn:
             return ""
         return f"The reply was cut off before its one {noun} was complete; nothing of it was run. Send a shorter one."

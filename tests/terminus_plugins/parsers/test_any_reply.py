@@ -283,6 +283,14 @@ def test_a_megabyte_of_anything_is_read_at_once(parser, piece):
     assert len(result.error) < 400
 
 
+@pytest.mark.parametrize("end", ["", " x", "]" + "}" * 98 + " x"])
+def test_a_deep_object_that_is_no_answer_is_read_once(end):
+    started = time.process_time()
+    result = parse("json", "x " + '{"a":' * 98 + "[" + "1," * 100_000 + "1" + end)
+    assert time.process_time() - started < 5  # as above
+    assert result.error
+
+
 @pytest.mark.parametrize("size", [10, 1_000_000])
 def test_a_megabyte_of_keystrokes_is_typed_whole(size):
     commands = [("echo 'x'\n\t\\" * (size // 10), 1.0)] * (1_000_000 // size // 10)
