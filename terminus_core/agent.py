@@ -12,6 +12,7 @@ import anyio
 
 from terminus_core import observation as texts
 from terminus_core import records
+from terminus_core.dispatch import ANY_FAULT
 from terminus_core.errors import (
     ConfigError,
     ContextLengthExceededError,
@@ -374,7 +375,7 @@ async def _entered(run: Run) -> AsyncIterator[None]:
         if hasattr(observer, "__aenter__"):
             try:
                 await observer.__aenter__()
-            except Exception:
+            except ANY_FAULT:
                 if run.settings.agent.observers_strict:
                     raise
                 logger.exception("observer %r could not be entered", name_of(observer))
@@ -387,5 +388,5 @@ async def _entered(run: Run) -> AsyncIterator[None]:
             for observer in reversed(entered):
                 try:
                     await observer.__aexit__(None, None, None)
-                except Exception:
+                except ANY_FAULT:
                     logger.exception("observer %r could not be left", name_of(observer))
