@@ -132,9 +132,15 @@ class LoadedSettings:
 
 
 def default_config_file() -> Path:
-    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``."""
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "terminus" / "terminus.toml"
+    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``.
+
+    A user who has no home folder is taken to have ``/``.
+    """
+    try:
+        base = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    except RuntimeError:
+        base = Path("/.config")
+    return base / "terminus" / "terminus.toml"
 
 
 def load_settings(
@@ -159,7 +165,7 @@ def load_settings(
     for key, value in defaults:
         layers.put(tuple(key.split(".")), value, "default")
     path = config_file or default_config_file()
-    if config_file is not None or path.is_file():
+    if config_file is not None or _is_there(path):
         for table, value in _read_toml(path).items():
             layers.put((table,), value, str(path))
     for name, text in sorted((os.environ if environ is None else environ).items()):
@@ -169,6 +175,13 @@ def load_settings(
     for key, value in overrides:
         layers.put(tuple(key.split(".")), value, "command line")
     return LoadedSettings(Settings.check(layers.data, layers.origins), layers.origins)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a home folder that this user may not enter
+        return False
 
 
 def read_value(text: str, keys: Sequence[str] = ()) -> Any:
@@ -236,7 +249,7 @@ class _Layers:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read settings file {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
