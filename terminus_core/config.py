@@ -18,7 +18,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from terminus_core.errors import ConfigError
 
@@ -63,6 +63,25 @@ class AgentSettings(BaseModel):
     max_command_duration_sec: float = Field(
         60.0, gt=0, allow_inf_nan=False, description="seconds that one command may ask to wait"
     )
+
+    @field_validator("logs_dir", "session_id")
+    @classmethod
+    def _may_be_in_a_path(cls, value: str | None) -> str | None:
+        if value is not None and "\0" in value:
+            raise ValueError("it holds a NUL character, which no file's name can hold")
+        try:
+            os.fsencode(value or "")
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a surrogate pair, which no file's name can hold") from None
+        return value
+
+    @field_validator("logs_dir")
+    @classmethod
+    def _expanded(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else str(Path(value).expanduser())
+        except RuntimeError:
+            raise ValueError(f"{value}: no such home folder is known") from None
 
 
 class TrajectorySettings(BaseModel):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -428,5 +429,6 @@ def _images_in(content: Content) -> list[ContentPart]:
 
 
 def new_logs_dir(session_id: str) -> Path:
-    """The default folder of a run: ``terminus-runs/<time>-<id>`` in the working folder."""
-    return Path("terminus-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{session_id[:8]}"
+    """The default folder of a run: ``terminus-runs/<time>-<id>`` in the working folder, whatever the id holds."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", session_id[:8])
+    return Path("terminus-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
