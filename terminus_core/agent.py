@@ -215,12 +215,13 @@ class Agent:
         for _ in range(MAX_RESCUES):
             try:
                 return await run.ask(prompt)
-            except ContextLengthExceededError:
-                prompt = await run.context.on_context_length_exceeded(run, prompt)
             except LLMError as error:
-                if not run.withdraw_images():  # one that the provider refuses must not end the run
+                if run.withdraw_images():  # they may be what the provider refuses, or what is too long
+                    prompt = f"{prompt}\n\n[The images could not be sent: {error}]"
+                elif isinstance(error, ContextLengthExceededError):
+                    prompt = await run.context.on_context_length_exceeded(run, prompt)
+                else:
                     raise
-                prompt = f"{prompt}\n\n[The images could not be sent: {error}]"
         try:
             return await run.ask(prompt)
         except ContextLengthExceededError as error:

@@ -11,6 +11,7 @@ from terminus_core import (
     Action,
     Command,
     ContentPart,
+    ContextLengthExceededError,
     Gate,
     LLMError,
     LLMResponse,
@@ -213,13 +214,37 @@ async def test_an_image_that_cannot_be_kept_is_logged_and_still_sent(trial, capl
     assert "Failed to keep an image" in caplog.text
 
 
-async def test_a_provider_that_refuses_the_images_is_asked_without(trial):
-    llm = FakeLLM(["!image", LLMError("bad image"), "DONE", "DONE"])
+@pytest.mark.parametrize("kind", [LLMError, ContextLengthExceededError])
+async def test_a_provider_that_refuses_the_images_is_asked_without(trial, kind):
+    llm = FakeLLM(["!image", kind("bad image"), "DONE", "DONE"])
     t = trial([], llm=llm, parser=ActingParser(image=[IMAGE]))
     result = await t.run()
     assert result.status == "completed"
+    assert t.recorder.values("history_replaced") == []
     assert t.prompts[2].endswith("\n\n[The images could not be sent: bad image]")
     assert len(llm.requests) == 4
+
+
+class Shorter:
+    """Makes room by saying less."""
+
+    name = "shorter"
+
+    async def before_request(self, run, prompt):
+        return prompt
+
+    async def on_context_length_exceeded(self, run, prompt):
+        return "shorter"
+
+
+async def test_room_is_made_when_images_were_not_what_was_too_long(trial):
+    full = ContextLengthExceededError("too long")
+    t = trial(
+        [], llm=FakeLLM(["!image", full, full, "DONE", "DONE"]), parser=ActingParser(image=[IMAGE]), context=Shorter()
+    )
+    assert (await t.run()).status == "completed"
+    assert "[The images could not be sent: too long]" in t.prompts[2]
+    assert t.prompts[3] == "shorter"
 
 
 async def test_a_provider_that_refuses_all_ends_the_run(trial):
