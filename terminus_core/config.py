@@ -17,7 +17,7 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from terminus_core.errors import ConfigError
 from terminus_core.masking import mask_secrets
@@ -62,6 +62,25 @@ class AgentSettings(BaseModel):
     max_command_duration_sec: float = Field(
         60.0, gt=0, allow_inf_nan=False, description="seconds that one command may ask to wait"
     )
+
+    @field_validator("logs_dir", "session_id")
+    @classmethod
+    def _may_be_in_a_path(cls, value: str | None) -> str | None:
+        if value is not None and "\0" in value:
+            raise ValueError("it holds a NUL character, which no file's name can hold")
+        try:
+            os.fsencode(value or "")
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a surrogate pair, which no file's name can hold") from None
+        return value
+
+    @field_validator("logs_dir")
+    @classmethod
+    def _expanded(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else str(Path(value).expanduser())
+        except RuntimeError:
+            raise ValueError(f"{value}: no such home folder is known") from None
 
 
 class TrajectorySettings(BaseModel):
@@ -131,9 +150,15 @@ class LoadedSettings:
 
 
 def default_config_file() -> Path:
-    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``."""
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "terminus" / "terminus.toml"
+    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``.
+
+    A user who has no home folder is taken to have ``/``.
+    """
+    try:
+        base = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    except RuntimeError:
+        base = Path("/.config")
+    return base / "terminus" / "terminus.toml"
 
 
 def load_settings(
@@ -158,7 +183,7 @@ def load_settings(
     for key, value in defaults:
         layers.put(tuple(key.split(".")), value, "default")
     path = config_file or default_config_file()
-    if config_file is not None or path.is_file():
+    if config_file is not None or _is_there(path):
         for table, value in _read_toml(path).items():
             layers.put((table,), value, str(path))
     for name, text in sorted((os.environ if environ is None else environ).items()):
@@ -168,6 +193,13 @@ def load_settings(
     for key, value in overrides:
         layers.put(tuple(key.split(".")), value, "command line")
     return LoadedSettings(Settings.check(layers.data, layers.origins), layers.origins)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a home folder that this user may not enter
+        return False
 
 
 def read_value(text: str, keys: Sequence[str] = ()) -> Any:
@@ -235,7 +267,7 @@ class _Layers:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read settings file {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

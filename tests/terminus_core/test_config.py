@@ -67,6 +67,27 @@ def test_the_command_line_wins_then_the_environment_then_the_file(file, environ,
         assert loaded.origin(f"agent.{name}") == "default"
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HOME", "/" + "x" * 5_000),
+        ("XDG_CONFIG_HOME", "/" + "x" * 5_000),
+        ("XDG_CONFIG_HOME", "~nobody_of_this_name/x"),
+    ],
+    ids=["home-cannot-be-entered", "folder-cannot-be-entered", "no-home"],
+)
+def test_a_home_that_cannot_be_had_holds_no_file(variable, value, monkeypatch):
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv(variable, value)
+    assert load_settings(environ={}).origins == {}
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    path = tmp_path / "settings.toml"
+    path.write_text("\ufeff[agent]\nmax_episodes = 3\n", encoding="utf-8")
+    assert load_settings(path, environ={}).settings.agent.max_episodes == 3
+
+
 @settings(deadline=None)
 @given(
     st.recursive(

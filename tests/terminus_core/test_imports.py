@@ -22,6 +22,7 @@ ORDER = [
     "images",
     "interfaces",
     "observation",
+    "answers",
     "records",
     "config",
     "dispatch",
