@@ -322,7 +322,7 @@ class Agent:
         raw = run.settings.trajectory.raw_content
         recorded_calls = getattr(run.parser, "recorded_calls", None)
         native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
-        calls = [] if raw else texts.cleaned(records.tool_calls(episode, reply, native))
+        calls = [] if raw else records.tool_calls(episode, reply, native)
         result = records.made(ObservationResult, content=observed)
         if len(reply.commands) == 1 and not raw:
             own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from terminus_core.chat import Usage
+from terminus_core.observation import cleaned
 from terminus_core.trajectory import Metrics, ToolCall
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
             ToolCall,
             tool_call_id=f"call_{episode}_action_{number}",
             function_name=action.name,
-            arguments=action.arguments,
+            arguments=cleaned(action.arguments),
         )
         for number, action in enumerate(reply.actions, start=1)
     ]
