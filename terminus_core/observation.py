@@ -27,7 +27,7 @@ _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 def clean(text: str) -> str:
     """``text`` with surrogate pairs joined, and half ones, which no UTF-8 file or request can hold, as U+FFFD."""
-    if not _HALF_PAIR.search(text):
+    if text.isascii() or not _HALF_PAIR.search(text):
         return text
     joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
     return _HALF_PAIR.sub(_LOST, joined)

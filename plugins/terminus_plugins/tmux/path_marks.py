@@ -14,7 +14,7 @@ PS0 = r"\e]7;C;$$\a"
 PROMPT_COMMAND = (
     r"""{ _terminus_prompts=$((${_terminus_prompts:-0} + 1)); """
     r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) _terminus_flags=n ;; *) _terminus_flags=c ;; esac; """
-    r"""kill -0 "${!-}" && _terminus_flags=${_terminus_flags}j; """
+    r"""case ${!-} in '') ;; *) kill -0 $! && _terminus_flags=${_terminus_flags}j ;; esac; """
     r"""case ${PS1-} in *']7;B;'*) ;; """
     r"""*) PS1="${PS1-}"'\[\e]7;B;\j;$_terminus_flags;$$;$_terminus_prompts\a\]' ;; esac; """
     rf"""case ${{PS0-}} in *']7;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """

@@ -18,9 +18,10 @@ PS0 = r"\e]133;C;$$\a"
 # All is said where the prompt is written, neither ``set -x`` nor ``set -u`` says a word about it, and no other shell
 # inherits what only bash can read.
 PROMPT_COMMAND = (
-    r"""{ printf '\033]133;D;%s;%s;' "$?" "$$"; """
-    r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) ;; *) printf c ;; esac; """
-    r"""kill -0 "${!-}" && printf j; printf '\007'; """
+    r"""{ _terminus_mark="$?;$$;"; """
+    r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) ;; *) _terminus_mark=${_terminus_mark}c ;; esac; """
+    r"""case ${!-} in '') ;; *) kill -0 $! && _terminus_mark=${_terminus_mark}j ;; esac; """
+    r"""printf '\033]133;D;%s\007' "$_terminus_mark"; """
     r"""case ${PS1-} in *'133;B;'*) ;; *) PS1="${PS1-}"'\[\e]133;B;\j;$$\a\]' ;; esac; """
     rf"""case ${{PS0-}} in *'133;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """
     r"""export -n PS1 PS0; } 3>&2 2>/dev/null >&3"""
