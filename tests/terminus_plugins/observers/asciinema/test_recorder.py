@@ -181,3 +181,18 @@ async def test_a_recording_that_cannot_be_made_changes_nothing(record, tmp_path,
     assert record.result.status == "completed"
     assert "no asciicast recording" in caplog.text
     assert (tmp_path / "run" / "recording.cast").read_text() == "something else\n"
+
+
+async def test_a_marker_that_another_sets_at_the_start_is_recorded(record):
+    class Early:
+        name = "early"
+
+        @hookimpl(tryfirst=True)
+        def terminus_run_started(self, run):
+            run.mark("Here we go")
+
+    path = await record([DONE, DONE], observers=[Early()])
+    _, events = read(path)
+    assert texts(events, "m")[0] == "Here we go"
+    assert "".join(texts(events, "o")).count("$ ") == 1
+    assert record.result.files.count(path) == 1
