@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -76,6 +76,7 @@ class PluginManager:
         self._conflicts: list[str] = []
         self._pm = _Pluggy(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
+        self._impls: list[tuple[PluginInfo, list[HookCall]]] = []
         self._parts: dict[str, dict[str, tuple[type[Any], PluginInfo]]] = {role: {} for role in ROLES}
         wanted = list(plugins)
         blocked = {text.removeprefix("no:") for text in wanted if isinstance(text, str) and text.startswith("no:")}
@@ -124,7 +125,8 @@ class PluginManager:
 
     def _register(self, plugin: Any, info: PluginInfo) -> None:
         """Check a plugin, let pluggy have it, and collect its parts; on any error nothing of it stays."""
-        info.hooks = [impl.hook for impl in read_hookimpls(plugin, info.name, SPECS)]
+        impls = read_hookimpls(plugin, info.name, SPECS)
+        info.hooks = [impl.hook for impl in impls]
         try:
             self._pm.register(plugin, info.name)
         except ValueError:
@@ -144,6 +146,7 @@ class PluginManager:
         for role, classes in parts.items():
             self._parts[role] |= {part.name: (part, info) for part in classes}
             info.parts[role] = [part.name for part in classes]
+        self._impls.append((info, [impl for impl in impls if impl.hook in OBSERVABLE]))
 
     def _parts_of(self, info: PluginInfo, role: str, hook: str) -> list[type[Any]]:
         caller = getattr(self._pm.hook, hook)
@@ -258,11 +261,10 @@ class PluginManager:
         Raises:
             PluginError: an observer breaks the hook rules.
         """
-        labels = {info.name: str(info) for info in self.infos}
         impls = [
-            HookCall(hook, each.function, each.argnames, labels[each.plugin_name], each.tryfirst, each.trylast)
-            for hook in OBSERVABLE
-            for each in sorted(getattr(self._pm.hook, hook).get_hookimpls(), key=lambda impl: impl.plugin_name)
+            replace(impl, plugin=str(info))
+            for info, own in sorted(self._impls, key=lambda each: each[0].name)
+            for impl in own
         ]
         for observer in observers:
             name = getattr(observer, "name", type(observer).__name__)

@@ -174,3 +174,42 @@ async def test_an_observer_that_cannot_be_entered_is_logged(trial, caplog):
     result = await trial(["DONE", "DONE"], observers=[Shut()]).run()
     assert result.status == "completed"
     assert "'shut' could not be entered" in caplog.text
+
+
+async def test_every_argument_of_an_event_is_given_in_whatever_way_it_is_taken(trial):
+    class Ways:
+        name = "ways"
+
+        def __init__(self):
+            self.told = []
+
+        @hookimpl
+        def terminus_filter_observation(self, run, text=""):
+            return text.upper()
+
+        @hookimpl
+        def terminus_step_recorded(self, *, run, step=None):
+            self.told.append((run.n_steps, step.step_id))
+
+        @hookimpl
+        def terminus_command_sent(self, run, /, command, *more, index=7, **others):
+            self.told.append((command.keystrokes, index, more, others))
+
+    ways = Ways()
+    t = trial(["$ a", "DONE", "DONE"], outputs=["$ ", "seen"], observers=[ways])
+    await t.run()
+    assert t.prompts[1] == "New Terminal Output:\nSEEN"
+    assert ways.told == [(1, 1), ("a\n", 0, (), {}), (2, 2), (3, 3), (4, 4)]
+
+
+async def test_a_plugin_s_arguments_are_given_likewise(trial):
+    told = []
+    module = types.ModuleType("defaults")
+
+    @hookimpl
+    def terminus_command_sent(*, command=None, run=None, index=None):
+        told.append((run.n_episodes, command.keystrokes, index))
+
+    module.terminus_command_sent = terminus_command_sent
+    await trial(["$ a", "DONE", "DONE"], plugins=[module]).run()
+    assert told == [(1, "a\n", 0)]

@@ -151,6 +151,11 @@ def terminus_command_sent(run, command, shell):
     pass
 
 
+@hookimpl
+def terminus_run_finished(run, *, resultt=None):
+    pass
+
+
 @hookimpl(specname="terminus_run_finished")
 async def hidden(run):
     pass
@@ -167,13 +172,25 @@ def terminus_record_marker(run, marker):
         ({"terminus_run_started": terminus_run_started}, "`async def` would never be awaited"),
         ({"terminus_step_recorded": terminus_step_recorded}, "a hook wrapper is not possible"),
         ({"terminus_command_sent": terminus_command_sent}, "terminus_command_sent takes no argument 'shell'"),
+        ({"terminus_run_finished": terminus_run_finished}, "terminus_run_finished takes no argument 'resultt'"),
         ({"x": hidden}, "terminus_run_finished: `async def`"),
         ({"terminus_record_marker": terminus_record_marker}, "has no @hookimpl"),
         ({"terminus_register_gates": hookimpl(lambda: 5)}, "returns int; a list of classes would be right"),
         ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
         ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
     ],
-    ids=["misspelt", "async", "wrapper", "pl-03", "async-specname", "no-decorator", "no-list", "no-class", "raises"],
+    ids=[
+        "misspelt",
+        "async",
+        "wrapper",
+        "pl-03",
+        "default",
+        "async-specname",
+        "no-decorator",
+        "no-list",
+        "no-class",
+        "raises",
+    ],
 )
 def test_hook_rules_are_kept_at_registration(functions, line):
     for function in functions.values():
