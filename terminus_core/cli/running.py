@@ -20,6 +20,7 @@ from terminus_core.cli.live import LiveView, spent
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json, shorten
 from terminus_core.config import mask_text
+from terminus_core.dispatch import one_line
 from terminus_core.errors import SessionClosedError, TerminusError
 from terminus_core.run import RunResult
 
@@ -53,6 +54,7 @@ def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSetting
         view = _view(lines, options, loaded)
         agent = Agent(settings=loaded.settings, observers=[*loaded.settings.agent.observers, view])
         end = anyio.run(_watched, agent, instruction, view)
+        view.run = view.run or agent.failed_run
         result = _result(end, view)
         result.files = [path.absolute() for path in dict.fromkeys(result.files)]
         _summarize(result, lines, view, time.monotonic() - started)
@@ -123,7 +125,8 @@ def _result(end: _End, view: LiveView) -> RunResult:
     if isinstance(end.error, TerminusError):
         raise end.error
     if end.error is not None:
-        result = view.result or RunResult("error", f"{type(end.error).__name__}: {end.error}")
+        told = view.run.result if view.run else None  # newer than what the view was told, if it failed after that
+        result = told or RunResult("error", one_line(end.error))
         result.reason = mask_text(result.reason) + _traceback_place(end.error, view)
         return result
     result = view.result or RunResult("cancelled")

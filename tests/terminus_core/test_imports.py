@@ -28,6 +28,7 @@ ORDER = [
     "run",
     "runfile",
     "parts",
+    "entering",
     "agent",
 ]
 """A module imports only from those before it."""

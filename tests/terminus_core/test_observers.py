@@ -3,6 +3,7 @@
 import logging
 import types
 
+import anyio
 import pytest
 
 from terminus_core import PluginError, hookimpl
@@ -173,7 +174,64 @@ async def test_an_observer_that_cannot_be_entered_is_logged(trial, caplog):
 
     result = await trial(["DONE", "DONE"], observers=[Shut()]).run()
     assert result.status == "completed"
-    assert "'shut' could not be entered" in caplog.text
+    assert "'shut' could not be entered: OSError: disk" in caplog.text
+
+
+def closing(label, left, leave=None, enter=None):
+    class Closing:
+        name = label
+
+        async def __aenter__(self):
+            if enter is not None:
+                await enter()
+
+        async def __aexit__(self, *error):
+            if leave is not None:
+                await leave()
+            left.append(label)
+
+    return Closing()
+
+
+async def failing():
+    raise OSError("disk")
+
+
+async def test_an_observer_that_hangs_or_fails_at_the_end_is_logged_and_the_others_are_left(trial, caplog, monkeypatch):
+    monkeypatch.setattr("terminus_core.entering.CLOSING_SEC", 0.4)
+    monkeypatch.setattr("terminus_core.entering.LEAST_SEC", 0.1)
+    left = []
+    observers = [
+        closing("first", left),
+        closing("hangs", left, leave=anyio.sleep_forever),
+        closing("fails", left, leave=failing),
+        closing("last", left),
+    ]
+    assert (await trial(["DONE", "DONE"], observers=observers).run()).status == "completed"
+    assert left == ["last", "first"]
+    assert "observer 'hangs' could not be left: it took longer than" in caplog.text
+    assert "observer 'fails' could not be left: OSError: disk" in caplog.text
+
+
+async def test_observers_are_left_where_a_later_one_cannot_be_entered(trial):
+    left = []
+    t = trial(["DONE"], observers=[closing("a", left), closing("b", left, enter=failing)], observers_strict=True)
+    with pytest.raises(OSError, match="disk"):
+        await t.run()
+    assert left == ["a"]
+
+
+async def test_observers_are_left_where_entering_a_later_one_is_cancelled(trial):
+    left = []
+
+    async def cancelled():
+        scope.cancel()
+        await anyio.sleep_forever()
+
+    t = trial(["DONE"], observers=[closing("a", left), closing("b", left, enter=cancelled)])
+    with anyio.CancelScope() as scope:
+        await t.run()
+    assert left == ["a"]
 
 
 async def test_every_argument_of_an_event_is_given_in_whatever_way_it_is_taken(trial):
