@@ -98,6 +98,7 @@ class Agent:
                 record.finish(result.status, result.reason, result.n_episodes)
             if fault is not None and not isinstance(fault, TerminusError):
                 self.failed_run = run
+                self._parts.blame(fault, run)
                 raise fault
             if isinstance(fault, ConfigError):
                 raise fault

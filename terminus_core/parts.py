@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from terminus_core.config import AgentSettings, Settings, nearest
@@ -124,6 +125,22 @@ class Parts:
             plugins={info.name: info.version for info in self.plugins.infos if info.status == "loaded"},
         )
 
+    def blame(self, error: BaseException, run: Run) -> None:
+        """Note on a bug in which part of ``run`` it lies: the innermost one that has a hand in it.
+
+        A bug of a hook, or of a constructor, has its note already.
+        """
+        parts = _parts_of(run)
+        for frame, _ in () if hasattr(error, "__notes__") else reversed([*walk_tb(error.__traceback__)]):
+            module, own = frame.f_globals.get("__name__"), frame.f_locals.get("self")
+            exact = [(role, part) for role, part in parts if part is own]
+            if found := exact or [(role, part) for role, part in parts if type(part).__module__ == module]:
+                role, part = found[0]
+                owner = self.plugins.owner(role, part)
+                name = f"{role} {name_of(part)!r}" if len(found) == 1 else ""
+                error.add_note("in " + ", ".join(filter(None, [str(owner or ""), name])))
+                return
+
     def _one(self, role: str) -> Any:
         if role in self._instances:
             return self._instances[role]
@@ -137,6 +154,13 @@ class Parts:
             each for each in chosen if not isinstance(each, str) or (each not in out and not each.startswith("no:"))
         )
         return [self.plugins.build(role, each, self.settings) if isinstance(each, str) else each for each in wanted]
+
+
+def _parts_of(run: Run) -> list[tuple[str, Any]]:
+    """Each part with its role, the open session too."""
+    parts = [(role, getattr(run, role)) for role in ROLES if role not in _MANY]
+    many = [(role, part) for role, key in _MANY.items() for part in getattr(run, key)]
+    return [(role, part) for role, part in [*parts, ("session", run.backend), *many] if part is not None]
 
 
 def name_of(part: Any) -> str:

@@ -216,6 +216,10 @@ class PluginManager:
         except ValidationError as error:
             raise ConfigError(explain(error, model, prefix=f"{role}.{name}")) from None
 
+    def owner(self, role: str, part: Any) -> PluginInfo | None:
+        """The plugin that brings the class of ``part``, ``None`` if none does."""
+        return next((info for known, info in self._parts[role].values() if known is type(part)), None)
+
     def check(self, settings: Settings) -> None:
         """Check that no two plugins bring the same part, and every ``[role.name]`` table, of unused parts too.
 
@@ -267,8 +271,9 @@ class PluginManager:
             for impl in own
         ]
         for observer in observers:
-            name = getattr(observer, "name", type(observer).__name__)
-            impls += read_hookimpls(observer, f"observer {name!r}", OBSERVABLE)
+            name, owner = getattr(observer, "name", type(observer).__name__), self.owner("observer", observer)
+            label = f"observer {name!r} of {owner}" if owner else f"observer {name!r}"
+            impls += read_hookimpls(observer, label, OBSERVABLE)
         return Dispatcher(impls, strict=strict)
 
 

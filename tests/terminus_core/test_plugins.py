@@ -216,3 +216,21 @@ def test_a_foreign_distribution_of_this_name_is_refused(distribution):
     distribution("terminus-core", {})
     with pytest.raises(ConfigError, match=r"terminus-core 1\.2\.3 is somebody else's program"):
         PluginManager()
+
+
+def test_a_failing_observer_of_a_distribution_is_told_with_it(distribution, caplog):
+    source = """
+from terminus_core import hookimpl
+class Boom:
+    name = "boom"
+    @hookimpl
+    def terminus_run_started(self):
+        raise ValueError("x")
+@hookimpl
+def terminus_register_observers():
+    return [Boom]
+"""
+    distribution("boom-dist", {"blast": source})
+    manager = PluginManager()
+    manager.dispatcher([manager.build("observer", "boom", Settings())]).run_started(None)
+    assert "observer 'boom' of plugin 'blast' (boom-dist 1.2.3) failed in terminus_run_started" in caplog.text

@@ -172,6 +172,28 @@ async def test_bugs_are_raised_again_after_the_result(trial):
     assert not t.backend.is_open
 
 
+async def test_a_bug_names_the_part_that_it_lies_in(trial):
+    class Gate:
+        name = "strict_gate"
+
+        async def before_commands(self, run, reply):
+            await run.ask_aside("check", None)
+
+    class Thinking(FakeLLM):
+        async def call(self, request):
+            return [].pop()
+
+    for keys, note in (
+        ({"gates": [Gate()]}, "in gate 'strict_gate'"),
+        ({"llm": Thinking()}, "in llm 'fake'"),
+    ):
+        t = trial(["$ ls"], **keys)
+        with pytest.raises((TypeError, IndexError)) as caught:
+            await t.run()
+        assert caught.value.__notes__ == [note]
+        assert t.agent.failed_run.result.status == "error"
+
+
 async def test_cancel_lo_07(trial):
     """Everything is closed, the result is told, and the cancel comes out."""
     left = []

@@ -113,6 +113,7 @@ def test_a_bug_before_the_start_is_one_line_too(broken, terminus, line, words):
     assert result["status"] == "error"
     assert f"(traceback: {folder / 'traceback.txt'})" in result["reason"]
     assert "mine.py" in (folder / "traceback.txt").read_text()
+    assert f", in plugin 'mine' ({terminus.folder / 'mine.py'})" in result["reason"]
     assert "Traceback" not in done.stderr
     assert done.stderr.splitlines()[0] == f"terminus: {result['reason']}"
     assert json.loads((folder / "run.json").read_text())["status"] == "error"
