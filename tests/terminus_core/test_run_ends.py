@@ -41,6 +41,9 @@ async def test_limit_of_cost_with_an_unknown_price_is_refused_before_the_first_c
     llm.knows_price = False
     with pytest.raises(ConfigError, match="price"):
         await trial([], llm=llm, max_cost_usd=1.0).run()
+    del llm.knows_price  # it is optional: an LLM that does not say so knows none
+    with pytest.raises(ConfigError, match="price"):
+        await trial([], llm=llm, max_cost_usd=1.0).run()
     assert llm.requests == []
 
 
