@@ -13,6 +13,7 @@ from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
 from terminus_core.plugins import PluginManager
 from terminus_core.run import Run, new_logs_dir
+from terminus_core.shapes import fault_of
 
 if TYPE_CHECKING:
     from terminus_core.interfaces import (
@@ -90,14 +91,16 @@ class Parts:
         agent = self.settings.agent
         self.plugins: PluginManager = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
         self.plugins.check(self.settings)
-        self._check_names()
+        self._check_chosen()
 
-    def _check_names(self) -> None:
+    def _check_chosen(self) -> None:
         for role in ROLES:
-            one = [] if role in self._instances else [getattr(self.settings.agent, role, None)]
-            for each in self._chosen.get(role, one):
+            one = self._instances[role] if role in self._instances else getattr(self.settings.agent, role, None)
+            for each in self._chosen.get(role, [one]):
                 if isinstance(each, str):
                     self.plugins.config(role, each.removeprefix("no:"), self.settings)
+                elif fault := fault_of(role, each):
+                    raise ConfigError(f"{role} {name_of(each)!r} cannot be used: {fault}")
 
     def new_run(self, instruction: str) -> Run:
         """A run with new parts; an instance that was given is used as it is.
@@ -150,10 +153,13 @@ class Parts:
         """In order, each once; ``no:NAME`` takes one out again."""
         chosen = self._chosen[role]
         out = {each.removeprefix("no:") for each in chosen if isinstance(each, str) and each.startswith("no:")}
-        wanted = dict.fromkeys(
-            each for each in chosen if not isinstance(each, str) or (each not in out and not each.startswith("no:"))
-        )
-        return [self.plugins.build(role, each, self.settings) if isinstance(each, str) else each for each in wanted]
+        wanted = {  # an instance need not be hashable
+            each if isinstance(each, str) else id(each): each
+            for each in chosen
+            if not isinstance(each, str) or (each not in out and not each.startswith("no:"))
+        }
+        built = self.plugins.build
+        return [built(role, each, self.settings) if isinstance(each, str) else each for each in wanted.values()]
 
 
 def _parts_of(run: Run) -> list[tuple[str, Any]]:

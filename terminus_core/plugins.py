@@ -30,6 +30,7 @@ from terminus_core.dispatch import (
     traced,
 )
 from terminus_core.errors import ConfigError, PluginError
+from terminus_core.shapes import fault_of
 
 logger = logging.getLogger(__name__)
 
@@ -241,17 +242,20 @@ class PluginManager:
 
         Raises:
             ConfigError: as :meth:`config`.
-            PluginError: its constructor failed.
+            PluginError: its constructor failed, or it lacks something that its role asks for.
         """
         config = self.config(role, name, settings)
         part, info = self._parts[role][name]
         try:
-            return part() if config is None else part(config)
+            built = part() if config is None else part(config)
         except ConfigError:
             raise
         except Exception as error:
             blame(error, str(info), f"{role} {name!r}")
             raise PluginError(f"{role} {name!r} of {info} cannot be built: {one_line(error)}") from error
+        if fault := fault_of(role, built):
+            raise PluginError(f"{role} {name!r} of {info} cannot be used: {fault}")
+        return built
 
     # -- calling -------------------------------------------------------------------------------------------------------
 

@@ -24,6 +24,7 @@ ORDER = [
     "records",
     "config",
     "dispatch",
+    "shapes",
     "plugins",
     "run",
     "runfile",

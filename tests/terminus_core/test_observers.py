@@ -2,6 +2,7 @@
 
 import logging
 import types
+from dataclasses import dataclass
 
 import anyio
 import pytest
@@ -56,6 +57,20 @@ async def test_observers_are_told_in_order_with_first_and_last_obeyed(trial):
     assert calls == ["first", "b", "a", "last"]
     assert "TASK task first b a last\n" in t.prompts[0]
     assert t.recorder.values("run_started")[0].instruction == "task"
+
+
+async def test_an_observer_need_not_be_hashable_and_is_told_once(trial):
+    @dataclass
+    class Count:
+        steps: int = 0
+
+        @hookimpl
+        def terminus_step_recorded(self):
+            self.steps += 1
+
+    count = Count()
+    await trial(["DONE", "DONE"], observers=[count, count]).run()
+    assert count.steps == 3
 
 
 async def test_plugins_come_by_name_before_observers(trial):
