@@ -167,6 +167,8 @@ class PluginManager:
             config = getattr(part, "Config", None)
             if config is not None and not (isinstance(config, type) and issubclass(config, BaseModel)):
                 raise PluginError(f"{role} {name!r}: `Config` has to be a pydantic model")
+            if config is not None and config.model_config.get("extra") != "forbid":
+                raise PluginError(f'{role} {name!r}: `Config` has to have model_config = ConfigDict(extra="forbid")')
             if role == "observer":
                 read_hookimpls(part, name, OBSERVABLE)
         return found

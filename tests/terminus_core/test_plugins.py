@@ -5,6 +5,7 @@ import sys
 import types
 
 import pytest
+from pydantic import BaseModel
 
 from terminus_core import Agent, ConfigError, PluginError, PluginManager, Settings, hookimpl
 
@@ -165,6 +166,13 @@ def terminus_record_marker(run, marker):
     pass
 
 
+class Lax:
+    name = "lax"
+
+    class Config(BaseModel):
+        most: int = 3
+
+
 @pytest.mark.parametrize(
     ("functions", "line"),
     [
@@ -177,6 +185,7 @@ def terminus_record_marker(run, marker):
         ({"terminus_record_marker": terminus_record_marker}, "has no @hookimpl"),
         ({"terminus_register_gates": hookimpl(lambda: 5)}, "returns int; a list of classes would be right"),
         ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
+        ({"terminus_register_gates": hookimpl(lambda: [Lax])}, "gate 'lax': `Config` has to have model_config = "),
         ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
     ],
     ids=[
@@ -189,6 +198,7 @@ def terminus_record_marker(run, marker):
         "no-decorator",
         "no-list",
         "no-class",
+        "lax-config",
         "raises",
     ],
 )
