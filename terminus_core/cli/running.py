@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -56,7 +57,7 @@ def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSetting
         end = anyio.run(_watched, agent, instruction, view)
         view.run = view.run or agent.failed_run
         result = _result(end, view)
-        result.files = [path.absolute() for path in dict.fromkeys(result.files)]
+        result.files = list(dict.fromkeys(map(_absolute, result.files)))
         _summarize(result, lines, view, time.monotonic() - started)
     if options["as_json"]:
         print_json(result.to_json())
@@ -133,6 +134,11 @@ def _result(end: _End, view: LiveView) -> RunResult:
     if end.signal is not None and not result.reason:
         result.reason = end.signal.name
     return result
+
+
+def _absolute(path: Any) -> Path:
+    """The path of a file of the run, which a plugin may have noted as a text, or as anything."""
+    return Path(path if isinstance(path, os.PathLike) else str(path)).absolute()
 
 
 def _traceback_place(error: BaseException, view: LiveView) -> str:

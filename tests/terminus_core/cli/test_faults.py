@@ -126,3 +126,23 @@ def test_an_observer_that_cannot_be_entered_or_left_says_why(broken):
     done = broken("Watch.__aexit__ = fail")
     assert done.returncode == 0
     assert "terminus: observer 'watch' could not be left: ValueError: oh [/] no" in done.stderr.splitlines()
+
+
+def test_whatever_a_plugin_leaves_in_the_result_is_told(broken, terminus):
+    line = """
+def finished(self, run):
+    run.files += ["notes.txt", run.logs_dir / "more.txt", 5]
+    run.metadata |= {("a", 1): float("nan"), "itself": run.metadata, "set": {1}, "deep": [{"object": object}, 0.5]}
+Watch.finished = finished
+"""
+    done = broken(line)
+    result = last_json(done)
+    assert (done.returncode, result["status"]) == (0, "completed")
+    assert [str(terminus.folder / "notes.txt"), str(terminus.runs[0] / "more.txt")] == result["files"][-3:-1]
+    assert result["metadata"] == {
+        "('a', 1)": "nan",
+        "itself": "(itself)",
+        "set": [1],
+        "deep": [{"object": "<class 'object'>"}, 0.5],
+    }
+    assert "Traceback" not in done.stderr
