@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypedDict
 from terminus_core.config import AgentSettings, Settings, nearest
 from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
-from terminus_core.plugins import PluginManager
+from terminus_core.plugins import PluginManager, listed
 from terminus_core.run import Run, new_logs_dir
 from terminus_core.shapes import fault_of
 
@@ -82,14 +82,14 @@ class Parts:
         self._chosen: dict[str, Sequence[Any]] = {}
         for role, key in _MANY.items():
             if key in named:
-                self._chosen[role] = named[key]
-                named[key] = [each for each in named[key] if isinstance(each, str)]
+                self._chosen[role] = listed(named[key])
+                named[key] = [each for each in self._chosen[role] if isinstance(each, str)]
         data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
         self.settings: Settings = Settings.check({**data, "agent": {**data.get("agent", {}), **named}})
         for role, key in _MANY.items():
             self._chosen.setdefault(role, getattr(self.settings.agent, key))
         agent = self.settings.agent
-        self.plugins: PluginManager = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
+        self.plugins: PluginManager = PluginManager([*agent.plugins, *listed(plugins)], strict=agent.strict_plugins)
         self.plugins.check(self.settings)
         self._check_chosen()
 

@@ -6,6 +6,7 @@ Nothing else touches pluggy. Load order: entry points by name, then what ``plugi
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -60,7 +61,7 @@ class PluginManager:
 
     Args:
         plugins: modules, objects or names beyond the entry points; a text is a module's name, a file that ends in
-            ``.py``, or ``no:NAME``, which blocks an entry point before it is imported.
+            ``.py``, or ``no:NAME``, which blocks an entry point before it is imported; a path is a file.
         strict: a plugin that cannot be used is an error, not a warning.
         keep_going: a plugin that was asked for by name and cannot be used is only listed.
 
@@ -79,7 +80,7 @@ class PluginManager:
         self._pm.add_hookspecs(hookspecs)
         self._impls: list[tuple[PluginInfo, list[HookCall]]] = []
         self._parts: dict[str, dict[str, tuple[type[Any], PluginInfo]]] = {role: {} for role in ROLES}
-        wanted = list(plugins)
+        wanted = [os.fspath(each) if isinstance(each, os.PathLike) else each for each in listed(plugins)]
         blocked = {text.removeprefix("no:") for text in wanted if isinstance(text, str) and text.startswith("no:")}
         self._load_entry_points(blocked)
         for plugin in wanted:
@@ -127,6 +128,8 @@ class PluginManager:
     def _register(self, plugin: Any, info: PluginInfo) -> None:
         """Check a plugin, let pluggy have it, and collect its parts; on any error nothing of it stays."""
         impls = read_hookimpls(plugin, info.name, SPECS)
+        if not impls and not isinstance(plugin, ModuleType):
+            raise PluginError("it implements no hook; a module, a file or an object with hooks would be right")
         info.hooks = [impl.hook for impl in impls]
         try:
             self._pm.register(plugin, info.name)
@@ -281,6 +284,12 @@ class PluginManager:
             label = f"observer {name!r} of {owner}" if owner else f"observer {name!r}"
             impls += read_hookimpls(observer, label, OBSERVABLE)
         return Dispatcher(impls, strict=strict)
+
+
+def listed(given: Any) -> list[Any]:
+    """What was given where many may be: a text, a path and whatever cannot be gone through are one thing."""
+    is_one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
+    return [given] if is_one else list(given)
 
 
 class _Pluggy(pluggy.PluginManager):

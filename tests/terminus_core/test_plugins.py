@@ -109,6 +109,22 @@ def test_a_file_is_a_plugin(tmp_path):
     assert info(manager, "my_first").status == "loaded"
 
 
+def test_a_path_and_a_lone_name_are_plugins_too(tmp_path):
+    file = tmp_path / "my_first.py"
+    file.write_text(MINIMAL.format(name="first"))
+    for plugins in ([file], file, str(file)):
+        assert "first" in Agent(plugins=plugins).plugins.parts("completion")
+    agent = Agent(plugins="no:dry_run", gates="deny")
+    assert info(agent.plugins, "dry_run").status == "blocked"
+    assert agent.settings.agent.gates == ["deny"]
+
+
+@pytest.mark.parametrize("nothing", [None, object(), 5, PluginManager])
+def test_what_implements_no_hook_is_no_plugin(nothing):
+    with pytest.raises(PluginError, match="it implements no hook"):
+        PluginManager([nothing])
+
+
 @pytest.mark.parametrize("named", ["/nowhere/plugin.py", "module_that_is_not_there"])
 def test_a_plugin_asked_for_by_name_must_load(named):
     with pytest.raises(PluginError, match="cannot be used"):
