@@ -123,7 +123,8 @@ class PluginManager:
         line = f"{info} cannot be used: {info.reason}"
         if self._strict or (asked_for and not self._keep_going):
             raise PluginError(line) from error
-        logger.warning("%s", line)
+        if info.reason not in self._conflicts or self._keep_going:  # of those, `check` makes an error
+            logger.warning("%s", line)
 
     def _register(self, plugin: Any, info: PluginInfo) -> None:
         """Check a plugin, let pluggy have it, and collect its parts; on any error nothing of it stays."""
@@ -134,7 +135,10 @@ class PluginManager:
         try:
             self._pm.register(plugin, info.name)
         except ValueError:
-            raise PluginError(f"a plugin of this name or module is loaded already: {info.name}") from None
+            name = self._pm.get_name(plugin) or info.name
+            other = next(each for each in self.infos if each.name == name and each.status == "loaded")
+            same = "module" if self._pm.is_registered(plugin) else "name"
+            raise PluginError(f"its {same} is that of {other}, which is loaded already") from None
         try:
             parts = {role: self._parts_of(info, role, hook) for role, hook in ROLES.items() if hook in info.hooks}
         except BaseException:

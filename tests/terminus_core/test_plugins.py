@@ -141,6 +141,18 @@ def test_one_name_twice_is_an_error_that_names_both_pl_06(distribution):
         Agent()
 
 
+def test_the_name_and_the_module_of_another_plugin_are_told_with_it(distribution):
+    distribution("first-dist", {"one": MINIMAL.format(name="first")})
+    distribution("second-dist", {"one": MINIMAL.format(name="second")})
+    manager = PluginManager()
+    ours, theirs = [each for each in manager.infos if each.name == "one"]
+    assert theirs.status == "failed"
+    assert f"its name is that of {ours}, which is loaded already" in theirs.reason
+    module = types.ModuleType("the_same")
+    with pytest.raises(PluginError, match="its module is that of plugin 'the_same'"):
+        PluginManager([module, module])
+
+
 def plugin(**functions):
     module = types.ModuleType("a_plugin")
     for name, function in functions.items():

@@ -256,7 +256,7 @@ def test_one_name_twice_is_an_error_that_names_both_pl_06(terminus):
     terminus.distribution("extras", {"a": GOOD, "b": GOOD})
     done = terminus("run", "task", *terminus.script(*DONE))
     assert done.returncode == 2
-    line = done.stderr.splitlines()[-1]
+    (line,) = done.stderr.splitlines()
     assert "two plugins bring the observer named 'seen'" in line
     assert "'a'" in line
     assert "'b'" in line
