@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     )
     from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
-    from terminus_core.trajectory import ImageSource, Step, ToolCall, Trajectory
+    from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
 
 __all__ = [
     "LLM",
@@ -75,6 +75,7 @@ __all__ = [
     "LLMResponse",
     "Marker",
     "Message",
+    "ObservationResult",
     "ParseResult",
     "PluginError",
     "PluginManager",
@@ -108,7 +109,7 @@ _HOMES = {
     "hookspecs": "hookimpl hookspec",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "config": "Settings",
-    "trajectory": "ImageSource Step ToolCall Trajectory",
+    "trajectory": "ImageSource ObservationResult Step ToolCall Trajectory",
     "plugins": "PluginManager",
     "run": "Run RunResult",
     "agent": "Agent",

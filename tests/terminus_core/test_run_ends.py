@@ -241,6 +241,14 @@ async def test_stop_ends_after_the_step(trial):
     assert (result.status, result.reason, len(t.steps)) == ("limit_reached", "enough", 2)
 
 
+async def test_stop_knows_the_statuses(trial):
+    t = trial(["DONE", "DONE"])
+    await t.run()
+    (run,) = t.recorder.values("run_started")
+    with pytest.raises(ValueError, match="no status 'bogus'; there are completed, max_episodes"):
+        run.stop("bogus")
+
+
 async def test_say_stands_before_the_next_prompt_and_is_recorded(trial):
     class Nudge:
         name = "nudge"
