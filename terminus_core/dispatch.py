@@ -61,6 +61,8 @@ class HookCall:
     trylast: bool = False
     keywords: tuple[str, ...] = ()
     """Arguments that can only be given by name."""
+    owner: str = ""
+    """The plugin that brings an observer, where that is known."""
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
         """Call it with those of ``arguments`` that it takes."""
@@ -192,8 +194,9 @@ class Dispatcher:
 
     @staticmethod
     def _failed(impl: HookCall, error: Exception) -> Exception:
-        blame(error, impl.plugin, impl.hook)
-        logger.error("%s failed in %s: %s", impl.plugin, impl.hook, one_line(error), exc_info=error)
+        who = f"{impl.plugin} of {impl.owner}" if impl.owner else impl.plugin
+        blame(error, who, impl.hook)
+        logger.error("%s failed in %s: %s", who, impl.hook, one_line(error), exc_info=error)
         return error
 
 

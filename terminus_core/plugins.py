@@ -285,8 +285,8 @@ class PluginManager:
         ]
         for observer in observers:
             name, owner = getattr(observer, "name", type(observer).__name__), self.owner("observer", observer)
-            label = f"observer {name!r} of {owner}" if owner else f"observer {name!r}"
-            impls += read_hookimpls(observer, label, OBSERVABLE)
+            own = read_hookimpls(observer, f"observer {name!r}", OBSERVABLE)
+            impls += [replace(impl, owner=str(owner or "")) for impl in own]
         return Dispatcher(impls, strict=strict)
 
 
