@@ -47,6 +47,7 @@ if TYPE_CHECKING:
         TerminalText,
         Turn,
     )
+    from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
     from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
     from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
@@ -101,12 +102,17 @@ __all__ = [
     "Usage",
     "hookimpl",
     "hookspec",
+    "is_secret_name",
+    "mask_text",
+    "secret_texts",
+    "secret_variables",
 ]
 
 # Modules from light to heavy, with what they are the home of beside the interfaces.
 _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
+    "masking": "is_secret_name mask_text secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "config": "Settings",
     "trajectory": "ImageSource ObservationResult Step ToolCall Trajectory",

@@ -11,6 +11,7 @@ import anyio
 
 from terminus_core import observation as texts
 from terminus_core import records
+from terminus_core.dispatch import ANY_FAULT
 from terminus_core.entering import entered
 from terminus_core.errors import (
     ConfigError,
@@ -24,7 +25,6 @@ from terminus_core.errors import (
 )
 from terminus_core.interfaces import SessionOptions, Turn
 from terminus_core.parts import AgentKeys, Parts, name_of
-from terminus_core.run import Run, RunResult
 from terminus_core.runfile import RunFile
 from terminus_core.trajectory import ObservationResult
 
@@ -128,7 +128,7 @@ class Agent:
             fault = fault or error
         except anyio.get_cancelled_exc_class() as error:
             fault = fault or error
-        except Exception as error:  # raised again when the run's end is written down
+        except ANY_FAULT as error:  # raised again when the run's end is written down
             if fault is None or isinstance(fault, TerminusError):
                 fault = error
                 run.finish(fault)
@@ -162,7 +162,11 @@ class Agent:
         if hasattr(run.parser, "prepare"):
             run.parser.prepare(run)
         run.prepared_instruction = run.hooks.prepare_instruction(run, run.instruction)
-        prompt = run.parser.build_prompt(run.prepared_instruction, await run.look())
+        try:
+            terminal = await run.look()
+        except TimeoutError as error:
+            raise EnvironmentFailedError("the terminal does not answer") from error
+        prompt = run.parser.build_prompt(run.prepared_instruction, terminal)
         run.record_step("user", prompt)
         await self._run_agent_loop(
             initial_prompt=prompt, chat=run.chat, logs_dir=run.logs_dir, original_instruction=run.instruction
@@ -193,10 +197,11 @@ class Agent:
 
             response = await self._ask(run, prompt)
             reply = run.parser.parse_response(response)
+            response = texts.cleaned(response)  # half a surrogate pair was for the parser to see, and for nobody else
             was_cut = response.finish_reason == "length" and bool(reply.error)
             if was_cut:
                 reply = texts.cut_answer_error(reply, run.llm.output_limit)
-            reply = texts.limit_durations(reply, run.settings.agent.max_command_duration_sec)
+            reply = texts.usable(reply, run.settings.agent.max_command_duration_sec)
             run.hooks.response_received(run, response, reply)
 
             if reply.error:
@@ -223,12 +228,13 @@ class Agent:
         for _ in range(MAX_RESCUES):
             try:
                 return await run.ask(prompt)
-            except ContextLengthExceededError:
-                prompt = await run.context.on_context_length_exceeded(run, prompt)
             except LLMError as error:
-                if not run.withdraw_images():  # one that the provider refuses must not end the run
+                if run.withdraw_images():  # they may be what the provider refuses, or what is too long
+                    prompt = f"{prompt}\n\n[The images could not be sent: {error}]"
+                elif isinstance(error, ContextLengthExceededError):
+                    prompt = await run.context.on_context_length_exceeded(run, prompt)
+                else:
                     raise
-                prompt = f"{prompt}\n\n[The images could not be sent: {error}]"
         try:
             return await run.ask(prompt)
         except ContextLengthExceededError as error:
@@ -253,10 +259,9 @@ class Agent:
         self, run: Run, episode: int, response: LLMResponse, reply: ParseResult
     ) -> tuple[ParseResult, str, bool, TerminusError | None]:
         """Gates, commands, actions, completion: the reply as the gates left it, the observation, done, and a fault."""
-        verdict = await self._pass_gates(run, reply)
-        if isinstance(verdict, str):
-            return reply, texts.with_warnings(reply, verdict), False, None
-        reply = verdict
+        reply, refusal = await self._pass_gates(run, reply)
+        if refusal is not None:
+            return reply, texts.with_warnings(reply, refusal), False, None
         output, timed_out, fault = await self._execute_commands(run, reply.commands)
         observed = "\n\n".join([output, *await self._perform_actions(run, reply)])
         completion = await run.completion.decide(run, Turn(episode, response, reply, output, timed_out, observed))
@@ -265,14 +270,15 @@ class Agent:
             self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
         return reply, texts.with_warnings(reply, completion.observation), completion.done, fault
 
-    async def _pass_gates(self, run: Run, reply: ParseResult) -> ParseResult | str:
+    async def _pass_gates(self, run: Run, reply: ParseResult) -> tuple[ParseResult, str | None]:
+        """The reply as the gates left it, and why one of them refused it."""
         if reply.commands or reply.actions:
             for gate in run.gates:
                 verdict = await gate.before_commands(run, reply)
                 if isinstance(verdict, str):
-                    return verdict
-                reply = texts.limit_durations(verdict, run.settings.agent.max_command_duration_sec)
-        return reply
+                    return reply, verdict
+                reply = texts.usable(verdict, run.settings.agent.max_command_duration_sec)
+        return reply, None
 
     async def _execute_commands(self, run: Run, commands: Sequence[Command]) -> tuple[str, bool, TerminusError | None]:
         """Type the batch, then read once; gives the terminal's text, whether it timed out, and what ended it."""
@@ -329,7 +335,7 @@ class Agent:
         raw = run.settings.trajectory.raw_content
         recorded_calls = getattr(run.parser, "recorded_calls", None)
         native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
-        calls = [] if raw else records.tool_calls(episode, reply, native)
+        calls = [] if raw else texts.cleaned(records.tool_calls(episode, reply, native))
         result = records.made(ObservationResult, content=observed)
         if len(reply.commands) == 1 and not raw:
             own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}

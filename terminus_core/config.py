@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 import json
 import os
-import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -18,12 +17,12 @@ from datetime import date, time
 from pathlib import Path
 from typing import Any, ClassVar, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from terminus_core.errors import ConfigError
+from terminus_core.masking import mask_secrets
 
 ENV_PREFIX = "TERMINUS_"
-MASK = "***"
 
 
 class AgentSettings(BaseModel):
@@ -63,6 +62,25 @@ class AgentSettings(BaseModel):
     max_command_duration_sec: float = Field(
         60.0, gt=0, allow_inf_nan=False, description="seconds that one command may ask to wait"
     )
+
+    @field_validator("logs_dir", "session_id")
+    @classmethod
+    def _may_be_in_a_path(cls, value: str | None) -> str | None:
+        if value is not None and "\0" in value:
+            raise ValueError("it holds a NUL character, which no file's name can hold")
+        try:
+            os.fsencode(value or "")
+        except UnicodeEncodeError:
+            raise ValueError("it holds half a surrogate pair, which no file's name can hold") from None
+        return value
+
+    @field_validator("logs_dir")
+    @classmethod
+    def _expanded(cls, value: str | None) -> str | None:
+        try:
+            return None if value is None else str(Path(value).expanduser())
+        except RuntimeError:
+            raise ValueError(f"{value}: no such home folder is known") from None
 
 
 class TrajectorySettings(BaseModel):
@@ -132,9 +150,15 @@ class LoadedSettings:
 
 
 def default_config_file() -> Path:
-    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``."""
-    base = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
-    return Path(base).expanduser() / "terminus" / "terminus.toml"
+    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``.
+
+    A user who has no home folder is taken to have ``/``.
+    """
+    try:
+        base = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+    except RuntimeError:
+        base = Path("/.config")
+    return base / "terminus" / "terminus.toml"
 
 
 def load_settings(
@@ -159,7 +183,7 @@ def load_settings(
     for key, value in defaults:
         layers.put(tuple(key.split(".")), value, "default")
     path = config_file or default_config_file()
-    if config_file is not None or path.is_file():
+    if config_file is not None or _is_there(path):
         for table, value in _read_toml(path).items():
             layers.put((table,), value, str(path))
     for name, text in sorted((os.environ if environ is None else environ).items()):
@@ -169,6 +193,13 @@ def load_settings(
     for key, value in overrides:
         layers.put(tuple(key.split(".")), value, "command line")
     return LoadedSettings(Settings.check(layers.data, layers.origins), layers.origins)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a home folder that this user may not enter
+        return False
 
 
 def read_value(text: str, keys: Sequence[str] = ()) -> Any:
@@ -236,7 +267,7 @@ class _Layers:
 
 def _read_toml(path: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         raise ConfigError(f"cannot read settings file {path}: {error.strerror or error}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -290,37 +321,3 @@ def _fields_at(model: type[BaseModel], path: list[str]) -> list[str]:
             return []
         model = annotation
     return list(model.model_fields)
-
-
-# -- secrets -----------------------------------------------------------------------------------------------------------
-
-_SECRET_KEY = re.compile(
-    r"(?i)(?:^|[-_.])(?:api[-_]?key|key|token|secret|password|passwd|passphrase|authorization|auth|credentials?|cookie)$"
-    r"|api[-_]?key|secret|password|authorization"
-)
-_NOT_SECRET_KEY = re.compile(r"(?i)(?:public|host)[-_]?key")
-_SECRET_VALUE = re.compile(
-    r"sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|(?i:bearer )[A-Za-z0-9._~+/-]{8,}=*"
-)
-_URL_PASSWORD = re.compile(r"(?<=://)([^/\s:@]*):([^/\s@]+)@")
-
-
-def mask_text(text: str) -> str:
-    """``text`` with what looks like a key or a password in a URL replaced by ``***``."""
-    return _URL_PASSWORD.sub(rf"\1:{MASK}@", _SECRET_VALUE.sub(MASK, text))
-
-
-def mask_secrets(data: Any) -> Any:
-    """Nested data with the values of secret-looking keys, and secret-looking texts, as ``***``; keys stay."""
-    if isinstance(data, Mapping):
-        return {key: MASK if _is_secret(str(key), value) else mask_secrets(value) for key, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [mask_secrets(value) for value in data]
-    return mask_text(data) if isinstance(data, str) else data
-
-
-def _is_secret(key: str, value: Any) -> bool:
-    if value is None or isinstance(value, bool) or _NOT_SECRET_KEY.search(key):
-        return False
-    return bool(_SECRET_KEY.search(key))

@@ -49,6 +49,10 @@ OBSERVABLE = frozenset(SPECS) - frozenset(ROLES.values())
 """Hooks that observers may implement: events and filters."""
 
 
+ANY_FAULT = (Exception, SystemExit)
+"""What a stranger's code may raise; ``sys.exit()`` in it must not end the program."""
+
+
 @dataclass(slots=True)
 class HookCall:
     """One implementation of one hook, ready to be called."""
@@ -168,11 +172,11 @@ class Dispatcher:
         self._tell(hook, {"run": run, **arguments})
 
     def _tell(self, hook: str, arguments: Mapping[str, Any]) -> None:
-        failures = []
+        failures: list[BaseException] = []
         for impl in self._impls[hook]:
             try:
                 impl(arguments)
-            except Exception as error:  # noqa: BLE001 - an observer may fail in any way
+            except ANY_FAULT as error:  # an observer may fail in any way
                 failures.append(self._failed(impl, error))
         if failures and self._strict:
             raise failures[0]
@@ -183,8 +187,8 @@ class Dispatcher:
             try:
                 changed = impl({"run": run, argument: value})
                 if changed is not None and not isinstance(changed, kind):
-                    raise PluginError(f"returned {type(changed).__name__}; {kind.__name__} or None would be right")  # noqa: TRY301 - handled like any failure
-            except Exception as error:  # noqa: BLE001 - as above
+                    raise PluginError(f"returned {type(changed).__name__}; {kind.__name__} or None would be right")
+            except ANY_FAULT as error:  # as above
                 failures.append(self._failed(impl, error))
             else:
                 value = value if changed is None else changed
@@ -193,7 +197,7 @@ class Dispatcher:
         return value
 
     @staticmethod
-    def _failed(impl: HookCall, error: Exception) -> Exception:
+    def _failed(impl: HookCall, error: BaseException) -> BaseException:
         who = f"{impl.plugin} of {impl.owner}" if impl.owner else impl.plugin
         blame(error, who, impl.hook)
         logger.error("%s failed in %s: %s", who, impl.hook, one_line(error), exc_info=error)
@@ -263,7 +267,7 @@ def _refuse_unusual(hook: str, function: Any, options: Mapping[str, Any]) -> Non
 def _get(plugin: Any, attribute: str) -> Any:
     try:
         return getattr(plugin, attribute)
-    except Exception:  # noqa: BLE001 - a property that fails is no hook
+    except ANY_FAULT:  # a property that fails is no hook
         return None
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from terminus_core.dispatch import one_line
+from terminus_core.dispatch import ANY_FAULT, one_line
 from terminus_core.parts import name_of
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ async def entered(observers: Sequence[Any], *, strict: bool) -> AsyncIterator[No
             if hasattr(observer, "__aenter__"):
                 try:
                     await observer.__aenter__()
-                except Exception as error:
+                except ANY_FAULT as error:
                     if strict:
                         raise
                     _log(observer, "could not be entered: %s", one_line(error), error)
@@ -52,11 +52,11 @@ async def _leave(observer: Any, seconds: float) -> None:
     with anyio.move_on_after(seconds, shield=True) as limit:
         try:
             await observer.__aexit__(None, None, None)
-        except Exception as error:  # noqa: BLE001 - an observer may fail in any way
+        except ANY_FAULT as error:  # an observer may fail in any way
             _log(observer, "could not be left: %s", one_line(error), error)
     if limit.cancelled_caught:
         _log(observer, "could not be left: it took longer than %.0f seconds", seconds)
 
 
-def _log(observer: Any, line: str, told: object, error: Exception | None = None) -> None:
+def _log(observer: Any, line: str, told: object, error: BaseException | None = None) -> None:
     logger.error(f"observer %r {line}", name_of(observer), told, exc_info=error)  # noqa: G004 - one of three lines

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+from terminus_core.redaction import redacted
 
 if TYPE_CHECKING:
     from terminus_core.interfaces import ParseResult, TerminalText
@@ -13,12 +15,28 @@ if TYPE_CHECKING:
 INTERRUPTED = "[The run ended in the middle of this turn, before the terminal was looked at again.]"
 """The observation of a turn that a cancel or a bug cut short."""
 
+T = TypeVar("T")
+
+DEFAULT_DURATION_SEC = 1.0
+"""Seconds of a command whose own duration cannot be used."""
+
+_LOST = "\ufffd"
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 
 
 def clean(text: str) -> str:
-    """``text`` with half surrogate pairs, which no UTF-8 file or request can hold, as U+FFFD."""
-    return _HALF_PAIR.sub("\ufffd", text)
+    """``text`` with surrogate pairs joined, and half ones, which no UTF-8 file or request can hold, as U+FFFD."""
+    if not _HALF_PAIR.search(text):
+        return text
+    joined = _PAIR.sub(lambda pair: pair[0].encode("utf-16", "surrogatepass").decode("utf-16"), text)
+    return _HALF_PAIR.sub(_LOST, joined)
+
+
+def cleaned(value: T) -> T:
+    """A copy of ``value`` with every text in it :func:`clean`, however deep."""
+    copy: T = redacted(value, clean)
+    return copy
 
 
 def limit(text: str, max_bytes: int) -> tuple[str, str, int]:
@@ -59,12 +77,12 @@ def terminal_text(look: TerminalText, rows: str, max_bytes: int) -> str:
 
 
 def timeout_text(keystrokes: str, seconds: float, state: str, max_bytes: int) -> str:
-    """What the model reads when the terminal did not come back in time."""
+    """What the model reads when the terminal did not come back in time; ``state`` is within its own limit."""
     return (
         f"The terminal did not come back within {seconds:g} seconds after these keystrokes; "
         f"later commands of this batch were not sent.\n"
         f"Keystrokes:\n{limited(keystrokes, max_bytes)}\n\n"
-        f"Terminal state:\n{limited(state, max_bytes)}"
+        f"Terminal state:\n{state}"
     )
 
 
@@ -85,7 +103,8 @@ def repair_prompt(reply: ParseResult, response_type: str) -> str:
 
 def with_warnings(reply: ParseResult, observation: str) -> str:
     """The observation with the warnings about the last answer in front."""
-    return f"Previous response had warnings:\n{feedback(reply)}\n\n{observation}" if reply.warning else observation
+    before = f"Previous response had warnings:\n{feedback(reply)}\n\n" if reply.warning else ""
+    return before + clean(observation)
 
 
 def cut_answer_error(reply: ParseResult, output_limit: int | None) -> ParseResult:
@@ -98,21 +117,39 @@ def cut_answer_error(reply: ParseResult, output_limit: int | None) -> ParseResul
     return replace(reply, error=error, commands=[], actions=[])
 
 
-def limit_durations(reply: ParseResult, max_sec: float) -> ParseResult:
-    """The reply with each duration finite, not negative and within ``max_sec``, and a warning for each change."""
-    commands, warnings = [], [reply.warning] if reply.warning else []
+def usable(reply: ParseResult, max_sec: float) -> ParseResult:
+    """The reply as it can be typed and recorded, with a warning for each change to a command.
+
+    Its texts are :func:`clean`; each duration is finite, not negative and within ``max_sec``.
+    """
+    commands, warnings = [], [clean(reply.warning)] if reply.warning else []
     for number, command in enumerate(reply.commands, start=1):
         seconds = command.duration_sec
         if not math.isfinite(seconds) or seconds < 0:
-            seconds = 1.0
+            seconds = DEFAULT_DURATION_SEC
+            warnings.append(
+                f"Command {number}: duration {command.duration_sec:g} is no finite number of seconds, 0 or more; "
+                f"{seconds} is used."
+            )
         elif seconds > max_sec:
             seconds = max_sec
             warnings.append(
                 f"Command {number}: duration {command.duration_sec:g} limited to {max_sec:g} seconds; "
                 "wait longer with empty keystrokes in further turns."
             )
-        commands.append(command if seconds == command.duration_sec else replace(command, duration_sec=seconds))
-    return replace(reply, commands=commands, warning="\n".join(warnings))
+        keystrokes = clean(command.keystrokes)
+        if keystrokes.count(_LOST) > command.keystrokes.count(_LOST):
+            warnings.append(f"Command {number}: half a surrogate pair in keystrokes was replaced by U+FFFD.")
+        is_same = seconds == command.duration_sec and keystrokes == command.keystrokes
+        commands.append(command if is_same else replace(command, keystrokes=keystrokes, duration_sec=seconds))
+    return replace(
+        reply,
+        commands=commands,
+        warning="\n".join(warnings),
+        error=clean(reply.error),
+        analysis=clean(reply.analysis),
+        plan=clean(reply.plan),
+    )
 
 
 def step_message(reply: ParseResult) -> str:

@@ -20,6 +20,7 @@ from terminus_core import hookspecs
 from terminus_core.config import AgentSettings, Settings, explain, nearest
 from terminus_core.discovery import installed, module_called, refuse_foreign_distribution
 from terminus_core.dispatch import (
+    ANY_FAULT,
     OBSERVABLE,
     ROLES,
     SPECS,
@@ -103,7 +104,7 @@ class PluginManager:
                 continue
             try:
                 self._register(point.load(), info)
-            except Exception as error:  # noqa: BLE001 - whatever a stranger's module raises at import
+            except ANY_FAULT as error:  # whatever a stranger's module raises at import
                 self._refuse(info, error, asked_for=False)
 
     def _load_named(self, plugin: Any) -> None:
@@ -115,10 +116,10 @@ class PluginManager:
         self.infos.append(info)
         try:
             self._register(module_called(plugin) if isinstance(plugin, str) else plugin, info)
-        except Exception as error:  # noqa: BLE001 - as above
+        except ANY_FAULT as error:  # as above
             self._refuse(info, error, asked_for=True)
 
-    def _refuse(self, info: PluginInfo, error: Exception, *, asked_for: bool) -> None:
+    def _refuse(self, info: PluginInfo, error: BaseException, *, asked_for: bool) -> None:
         info.status, info.reason = "failed", one_line(error)
         line = f"{info} cannot be used: {info.reason}"
         if self._strict or (asked_for and not self._keep_going):
@@ -161,7 +162,7 @@ class PluginManager:
         (impl,) = [each for each in caller.get_hookimpls() if each.plugin_name == info.name]
         try:
             classes = traced(hook, str(info), impl.function)
-        except Exception as error:
+        except ANY_FAULT as error:
             blame(error, str(info), hook)
             raise
         if isinstance(classes, str | Mapping) or not isinstance(classes, Iterable):
@@ -209,8 +210,10 @@ class PluginManager:
 
         Raises:
             ConfigError: the part is not known, or a setting of its table is unknown or wrong.
+            PluginError: its ``Config`` fails in any other way.
         """
         part = self.find(role, name)
+        info = self._parts[role][name][1]
         model: type[BaseModel] | None = getattr(part, "Config", None)
         given = settings.section(role, name)
         if model is None:
@@ -225,6 +228,11 @@ class PluginManager:
             return model.model_validate({**shared, **given})
         except ValidationError as error:
             raise ConfigError(explain(error, model, prefix=f"{role}.{name}")) from None
+        except ConfigError:
+            raise
+        except ANY_FAULT as error:
+            blame(error, str(info), f"{role} {name!r}")
+            raise PluginError(f"{role} {name!r} of {info} cannot check its settings: {one_line(error)}") from error
 
     def owner(self, role: str, part: Any) -> PluginInfo | None:
         """The plugin that brings the class of ``part``, ``None`` if none does."""
@@ -234,7 +242,7 @@ class PluginManager:
         """Check that no two plugins bring the same part, and every ``[role.name]`` table, of unused parts too.
 
         Raises:
-            PluginError: two plugins bring a part of one name; the line names both.
+            PluginError: two plugins bring a part of one name; the line names both. Or as :meth:`config`.
             ConfigError: a part is not known or a setting is wrong. A table of a part that may belong to a blocked or
                 failed plugin is let pass.
         """
@@ -251,7 +259,7 @@ class PluginManager:
 
         Raises:
             ConfigError: as :meth:`config`.
-            PluginError: its constructor failed, or it lacks something that its role asks for.
+            PluginError: its constructor or its ``Config`` failed, or it lacks something that its role asks for.
         """
         config = self.config(role, name, settings)
         part, info = self._parts[role][name]
@@ -259,7 +267,7 @@ class PluginManager:
             built = part() if config is None else part(config)
         except ConfigError:
             raise
-        except Exception as error:
+        except ANY_FAULT as error:
             blame(error, str(info), f"{role} {name!r}")
             raise PluginError(f"{role} {name!r} of {info} cannot be built: {one_line(error)}") from error
         if fault := fault_of(role, built):

@@ -77,7 +77,7 @@ def metrics(response: LLMResponse) -> Metrics | None:
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cached_tokens": usage.cache_tokens or None,
-        "cost_usd": usage.cost_usd if usage.cost_usd and math.isfinite(usage.cost_usd) else None,
+        "cost_usd": usage.cost_usd if usage.cost_usd and 0 < usage.cost_usd < math.inf else None,
         "prompt_token_ids": response.prompt_token_ids,
         "completion_token_ids": response.completion_token_ids,
         "logprobs": response.logprobs,

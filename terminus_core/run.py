@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,11 +15,12 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 import anyio
 
 from terminus_core import records, trajectory
+from terminus_core.answers import regular
 from terminus_core.chat import Chat, LLMRequest, Usage
 from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
 from terminus_core.images import keep_images
 from terminus_core.interfaces import Handoff, Marker, RunStatus, Subagent
-from terminus_core.observation import clean, limited, terminal_text
+from terminus_core.observation import clean, cleaned, limited, terminal_text
 from terminus_core.redaction import redacted
 from terminus_core.trajectory import (
     Observation,
@@ -172,7 +174,7 @@ class Run:
         totals = Usage(0, 0, 0)
         totals.add(self.chat.usage)
         totals.add(self.asides)
-        totals.cost_usd = totals.cost_usd or None
+        totals.cost_usd = totals.cost_usd if totals.cost_usd and totals.cost_usd > 0 else None
         return totals
 
     # -- acts for plugins ----------------------------------------------------------------------------------------------
@@ -270,7 +272,7 @@ class Run:
         # Providers want the definitions of the calls that stand in the history.
         has_calls = any(message["role"] == "tool" or message.get("tool_calls") for message in sent)
         tools = getattr(self.parser, "tools", None) if has_calls else None
-        response = await self.call_llm(sent, kind=kind, tools=tools, max_output_tokens=max_output_tokens)
+        response = cleaned(await self.call_llm(sent, kind=kind, tools=tools, max_output_tokens=max_output_tokens))
         self.asides.add(response.usage)
         if images := [part for message in sent for part in _images_in(message["content"])]:
             self.files += (await keep_images(self.logs_dir, images))[1]
@@ -334,6 +336,8 @@ class Run:
     async def ask(self, prompt: str) -> LLMResponse:
         """Put ``prompt`` to the model and keep the turn; a failed call leaves the chat as it was.
 
+        The chat keeps the answer with half surrogate pairs replaced; what comes back has them still.
+
         Raises:
             RunLimitReached: the cost limit is reached.
             ContextLengthExceededError, LLMError: as of :meth:`LLM.call`.
@@ -341,10 +345,11 @@ class Run:
         asked = self.chat.prompt_messages(clean(prompt), self._images)
         messages = self.hooks.prepare_messages(self, [*self.chat.messages, *asked])
         response = await self.call_llm(messages, tools=getattr(self.parser, "tools", None))
-        self.chat.add_turn(asked, response)
+        kept = cleaned(response)
+        self.chat.add_turn(asked, kept)
         self._images = []
-        if response.model_name:
-            self.last_response_model_name = response.model_name
+        if kept.model_name:
+            self.last_response_model_name = kept.model_name
         return response
 
     async def call_llm(
@@ -370,8 +375,7 @@ class Run:
         if limit is not None and (self.totals.cost_usd or 0.0) >= limit:
             raise RunLimitReached("max_cost_usd", f"the run has cost {limit:g} US dollars")
         request = LLMRequest(messages, tools, max_output_tokens, lambda n: self.hooks.request_started(self, n))
-        response = await self.llm.call(request)
-        response.content = clean(response.content or "")
+        response = regular(await self.llm.call(request))
         if self.settings.agent.collect_rollout_details:
             self.rollout_details.append(records.rollout(response, kind, self.n_episodes))
         return response
@@ -430,5 +434,6 @@ def _images_in(content: Content) -> list[ContentPart]:
 
 
 def new_logs_dir(session_id: str) -> Path:
-    """The default folder of a run: ``terminus-runs/<time>-<id>`` in the working folder."""
-    return Path("terminus-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{session_id[:8]}"
+    """The default folder of a run: ``terminus-runs/<time>-<id>`` in the working folder, whatever the id holds."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", session_id[:8])
+    return Path("terminus-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"

@@ -11,11 +11,20 @@ from types import TracebackType
 from typing import Any, Self
 
 from terminus_core.errors import ConfigError
+from terminus_core.processes import describe_self, is_there
 
 logger = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 _TAKEN = (RUN_FILE, "trajectory.json")
+
+
+def is_going_on(record: dict[str, Any]) -> bool:
+    """Whether the run of a record, as ``run.json`` holds it, has neither ended nor lost its process."""
+    pid, process = record.get("pid"), record.get("process")  # the latter is not in older files
+    if record.get("status") != "running" or not isinstance(pid, int):
+        return False
+    return is_there(pid, process if isinstance(process, dict) else {})
 
 
 class RunFile:
@@ -36,6 +45,7 @@ class RunFile:
             "session_id": session_id,
             "instruction": instruction,
             "pid": os.getpid(),
+            "process": describe_self(),
             "started_at": datetime.now(UTC).isoformat(),
             "status": "running",
         }

@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -32,12 +33,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Args:
         arguments: what follows the program's name; by default the process's own.
     """
+    _open_closed_streams()
     forgiving(sys.stdout, sys.stderr)
     words = list(sys.argv[1:] if arguments is None else arguments)
     code = _run(words)
     if code > SIGNAL_CODES and arguments is None:
         _leave(code)
     return code
+
+
+def _open_closed_streams() -> None:
+    """A standard stream that the parent process has closed is an empty one."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _run(words: Sequence[str]) -> int:

@@ -33,7 +33,10 @@ def markers(file: Path, trajectory: Path, output: Path | None, offset: float) ->
     from terminus_core.report.documents import DocumentError  # noqa: PLC0415 - heavy
     from terminus_core.report.linking import episode_markers  # noqa: PLC0415 - heavy
     from terminus_core.report.runs import read_steps  # noqa: PLC0415 - heavy
+    from terminus_core.report.values import number_or_none  # noqa: PLC0415 - heavy
 
+    if number_or_none(offset) is None:
+        raise ConfigError(f"--offset {offset}: clocks do not differ by that")
     lines = Lines(sys.stderr)
     try:
         steps = read_steps(trajectory)

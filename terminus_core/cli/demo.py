@@ -14,6 +14,7 @@ from typing import Any
 from terminus_core.cli.layers import with_options
 from terminus_core.cli.running import run_task
 from terminus_core.config import load_settings
+from terminus_core.errors import ConfigError
 from terminus_core.run import new_logs_dir
 
 INSTRUCTION = (
@@ -32,8 +33,15 @@ def run_demo(options: Mapping[str, Any]) -> int:
     """Run the demo in a temporary folder that is gone afterwards; the run's own folder stays.
 
     Settings files and environment variables play no part; options do, a settings file that is named too.
+
+    Raises:
+        ConfigError: a setting is unknown or wrong, or the working folder is not there any more.
     """
-    file = Path(options["config"] or os.devnull).absolute()
+    try:
+        file = Path(options["config"] or os.devnull).absolute()
+        Path.cwd()
+    except OSError as error:
+        raise ConfigError(f"the working folder cannot be used: {error.strerror}") from None
     loaded = with_options(partial(load_settings, file, environ={}, defaults=_DEFAULTS), options)
     agent = loaded.settings.agent
     agent.logs_dir = str(Path(agent.logs_dir or new_logs_dir(uuid.uuid4().hex)).absolute())

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any
 from terminus_core.cli.layers import read_settings
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json
-from terminus_core.config import AgentSettings, mask_secrets
+from terminus_core.config import AgentSettings
 from terminus_core.dispatch import OBSERVABLE, ROLES, SPECS, read_hookimpls
-from terminus_core.errors import ConfigError
+from terminus_core.errors import ConfigError, PluginError
+from terminus_core.masking import mask_secrets
 from terminus_core.plugins import PluginManager
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _part_values(
     """The settings of a part; of one that is not in use, required ones may be missing."""
     try:
         checked = manager.config(role, name, settings)
-    except ConfigError:
+    except (ConfigError, PluginError):
         given = settings.section(role, name)
         return {
             name: given.get(name, None if field.is_required() else field.get_default(call_default_factory=True))

@@ -45,7 +45,7 @@ class LiveView:
         self._say("", f"{run.llm.model_name} ({parts})", bold=True)
         if watch := getattr(run.session, "attach_command", None):
             self._say("", f"to watch: {watch}")
-        self._say("", f"task: {run.instruction.strip()}")
+        self._say("", f"task: {run.redact(run.instruction).strip()}")
 
     @hookimpl(trylast=True)
     def terminus_filter_observation(self, run: Run, text: str) -> None:

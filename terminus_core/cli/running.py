@@ -20,9 +20,9 @@ from terminus_core.cli.layers import read_settings
 from terminus_core.cli.live import LiveView, spent
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json, shorten
-from terminus_core.config import mask_text
 from terminus_core.dispatch import one_line
 from terminus_core.errors import SessionClosedError, TerminusError
+from terminus_core.masking import mask_text
 from terminus_core.run import RunResult
 
 if TYPE_CHECKING:

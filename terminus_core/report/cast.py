@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from terminus_core.report.values import number_or_none
+
 MICRO = 1_000_000
 INTERVALS = 3
 """The format whose times count from the event before."""
@@ -62,9 +64,9 @@ class Cast:
 
     @property
     def started(self) -> float | None:
-        """When it began, in seconds since 1970; ``None`` if it does not say."""
-        started = self.header.get("timestamp")
-        return float(started) if isinstance(started, int | float) and started > 0 else None
+        """When it began, in seconds since 1970; ``None`` if it does not say, or nothing that could be true."""
+        started = number_or_none(self.header.get("timestamp"))
+        return float(started) if started is not None and started > 0 else None
 
     @property
     def markers(self) -> list[tuple[float, str]]:
@@ -90,22 +92,35 @@ def read_cast(path: Path) -> Cast:
             if line.startswith("#") and cast.version == INTERVALS:
                 comments.append(line.rstrip("\n"))
                 continue
-            try:
-                stamp, code, data = json.loads(line)
-                stamp = round(stamp * MICRO)
-            except (ValueError, TypeError, OverflowError, RecursionError):
+            found = _event(line)
+            if found is None:
                 cast.warnings.append(f"line {number} is no event and was left out: {line[:40].strip()}")
                 continue
+            stamp, code, data = found
             at = at + stamp if cast.version == INTERVALS else stamp
             raw: str | None = line.rstrip("\n")
             if code != "m":
                 if at < latest:
                     raw = None
                 latest = max(at, latest)
-            cast.events.append(Event(at if code == "m" else latest, str(code), data, raw, comments))
+            cast.events.append(Event(at if code == "m" else latest, code, data, raw, comments))
             comments = []
         cast.tail = comments
     return cast
+
+
+def _event(line: str) -> tuple[int, str, Any] | None:
+    """Time in microseconds, code and data of a line; ``None`` if it is no event."""
+    try:
+        stamp, code, data = json.loads(line)
+    except (ValueError, TypeError, RecursionError):
+        return None
+    seconds = number_or_none(stamp)
+    if seconds is None or not isinstance(code, str):
+        return None
+    if code == "m" and isinstance(data, list | dict):  # no label
+        return None
+    return round(seconds * MICRO), code, data
 
 
 def _header(line: str) -> dict[str, Any]:
@@ -126,7 +141,7 @@ def add_markers(path: Path, markers: Iterable[tuple[float, str]], target: Path |
 
     Args:
         path: the recording.
-        markers: seconds since its beginning, and label; a time before the beginning becomes 0.
+        markers: seconds since its beginning, finite, and label; a time before the beginning becomes 0.
         target: where to write; by default the recording itself.
 
     Returns:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import base64
 import json
+from collections import deque
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from terminus_core.report.values import dict_of, dicts_of, number_or_none, pretty, seconds_since_1970, text_of
 
 MAX_DOCUMENTS = 2000
 """Documents that one run may refer to."""
@@ -24,9 +26,6 @@ _SAYINGS = (
     ("The terminal did not come back within", "warning", "A command timed out"),
 )
 """Beginnings of observations that say that something went wrong."""
-
-_TOO_LARGE = 2**53
-"""From here on a browser's numbers are not exact."""
 
 Json = dict[str, Any]
 
@@ -54,24 +53,35 @@ class _Reader:
         self.documents: dict[str, Json] = {}
         self._root = root
         self._ids: dict[str, str] = {}  # trajectory and session ids of documents: their names
+        self._waiting: deque[tuple[Json, Any, str]] = deque()  # document, its continuation, its folder
 
     def read(self, name: str) -> None:
         """Read a file of the root folder, and what it refers to."""
-        data = _load(self._root / name)
-        self._take(name, data, Path(name).parent.as_posix())
+        self._add(name, _load(self._root / name), Path(name).parent.as_posix(), "main")
+        # A queue and no recursion: a long run is a chain of a thousand documents.
+        while self._waiting:
+            self._link(*self._waiting.popleft())
 
-    def _take(self, name: str, data: Json, folder: str, kind: str = "main") -> None:
-        document = self.documents[name] = _document(name, data, kind)
-        for key in ("trajectory_id", "session_id"):
-            if isinstance(data.get(key), str):
-                self._ids.setdefault(data[key], name)
-        for embedded in _dicts(data.get("subagent_trajectories")):
-            self._take(f"{name}#{_text(embedded.get('trajectory_id'))}", embedded, folder, "subagent")
+    def _add(self, name: str, data: Json, folder: str, kind: str) -> None:
+        """Take a document in, and those embedded in it; what they refer to waits."""
+        found = [(name, data, kind)]
+        while found:
+            name, data, kind = found.pop()
+            document = self.documents[name] = _document(name, data, kind)
+            for key in ("trajectory_id", "session_id"):
+                if isinstance(data.get(key), str):
+                    self._ids.setdefault(data[key], name)
+            self._waiting.append((document, data.get("continued_trajectory_ref"), folder))
+            embedded = dicts_of(data.get("subagent_trajectories"))
+            found += [(f"{name}#{text_of(each.get('trajectory_id'))}", each, "subagent") for each in embedded[::-1]]
+
+    def _link(self, document: Json, following: Any, folder: str) -> None:
+        """Find what a document refers to."""
         for step in document["steps"]:
             step["images"] = [each for image in step["images"] if (each := self._image(folder, image))]
             for result in step["results"]:
-                result["refs"] = [self._follow(name, folder, ref) for ref in result["refs"]]
-        if isinstance(following := data.get("continued_trajectory_ref"), str):
+                result["refs"] = [self._follow(document["name"], folder, ref) for ref in result["refs"]]
+        if isinstance(following, str):
             document["next"] = self._open(folder, following, "continuation")
             document["next_name"] = following
 
@@ -111,7 +121,7 @@ class _Reader:
                 return name
             if len(self.documents) >= MAX_DOCUMENTS:
                 return None
-            self._take(name, _load(target), Path(name).parent.as_posix(), kind)
+            self._add(name, _load(target), Path(name).parent.as_posix(), kind)
         except (OSError, ValueError):
             return None
         return name
@@ -128,20 +138,20 @@ def _load(path: Path) -> Json:
 
 
 def _document(name: str, data: Json, kind: str) -> Json:
-    agent = _dict(data.get("agent"))
+    agent = dict_of(data.get("agent"))
     steps: list[Json] = []
     previous: float | None = None
-    for number, step in enumerate(_dicts(data["steps"]), start=1):
+    for number, step in enumerate(dicts_of(data["steps"]), start=1):
         steps.append(_step(step, number, previous))
         previous = steps[-1]["time"] or previous
-    final = _dict(data.get("final_metrics"))
+    final = dict_of(data.get("final_metrics"))
     return {
         "name": name,
         "kind": kind,
-        "schema": _text(data.get("schema_version")),
-        "agent": " ".join(_text(agent.get(key)) for key in ("name", "version") if agent.get(key)),
-        "model": _text(agent.get("model_name")),
-        "notes": _text(data.get("notes")),
+        "schema": text_of(data.get("schema_version")),
+        "agent": " ".join(text_of(agent.get(key)) for key in ("name", "version") if agent.get(key)),
+        "model": text_of(agent.get("model_name")),
+        "notes": text_of(data.get("notes")),
         "final": final,
         "steps": steps,
     }
@@ -149,18 +159,18 @@ def _document(name: str, data: Json, kind: str) -> Json:
 
 def _step(step: Json, number: int, previous: float | None) -> Json:
     when = seconds_since_1970(step.get("timestamp"))
-    calls = [_call(call) for call in _dicts(step.get("tool_calls"))]
+    calls = [_call(call) for call in dicts_of(step.get("tool_calls"))]
     results = list(_results(step.get("observation")))
-    metrics = _dict(step.get("metrics"))
+    metrics = dict_of(step.get("metrics"))
     extra = step.get("extra")
     return {
         "n": number,
-        "source": _text(step.get("source")) or "agent",
+        "source": text_of(step.get("source")) or "agent",
         "time": when,
         "seconds": max(0.0, when - previous) if when is not None and previous is not None else None,
-        "message": _text(step.get("message")),
-        "reasoning": _text(step.get("reasoning_content")),
-        "model": _text(step.get("model_name")),
+        "message": text_of(step.get("message")),
+        "reasoning": text_of(step.get("reasoning_content")),
+        "model": text_of(step.get("model_name")),
         "calls": calls,
         "results": results,
         "images": list(_images(step)),
@@ -170,20 +180,20 @@ def _step(step: Json, number: int, previous: float | None) -> Json:
         "cost": number_or_none(metrics.get("cost_usd")),
         "copied": step.get("is_copied_context") is True,
         "flags": list(_flags(step, results)),
-        "extra": _pretty(extra) if extra else "",
+        "extra": pretty(extra) if extra else "",
     }
 
 
 def _call(call: Json) -> Json:
     arguments = call.get("arguments")
-    named = _dict(arguments)
+    named = dict_of(arguments)
     command = next((named[key] for key in _COMMAND_KEYS if isinstance(named.get(key), str)), None)
     return {
-        "id": _text(call.get("tool_call_id")),
-        "name": _text(call.get("function_name")),
+        "id": text_of(call.get("tool_call_id")),
+        "name": text_of(call.get("function_name")),
         "command": command,
         "seconds": number_or_none(named.get("duration")),
-        "arguments": "" if command is not None or not arguments else _pretty(arguments),
+        "arguments": "" if command is not None or not arguments else pretty(arguments),
     }
 
 
@@ -192,28 +202,28 @@ def _results(observation: Any) -> Iterator[Json]:
     for result in given if isinstance(given, list) else [given] if given else []:
         if isinstance(result, dict):
             yield {
-                "for": _text(result.get("source_call_id")),
-                "text": _text(result.get("content")),
-                "refs": _dicts(result.get("subagent_trajectory_ref")),
-                "extra": _pretty(result["extra"]) if result.get("extra") else "",
+                "for": text_of(result.get("source_call_id")),
+                "text": text_of(result.get("content")),
+                "refs": dicts_of(result.get("subagent_trajectory_ref")),
+                "extra": pretty(result["extra"]) if result.get("extra") else "",
                 "error": _said_error(result.get("extra")),
             }
         else:
-            yield {"for": "", "text": _text(result), "refs": [], "extra": "", "error": ""}
+            yield {"for": "", "text": text_of(result), "refs": [], "extra": "", "error": ""}
 
 
 def _images(step: Json) -> Iterator[Json]:
     """Where the images of a step's message and observation are."""
-    observation = _dict(step.get("observation"))
-    contents = [step.get("message"), *(result.get("content") for result in _dicts(observation.get("results")))]
+    observation = dict_of(step.get("observation"))
+    contents = [step.get("message"), *(result.get("content") for result in dicts_of(observation.get("results")))]
     for content in contents:
-        for part in _dicts(content):
+        for part in dicts_of(content):
             if part.get("type") == "image":
-                yield _dict(part.get("source"))
+                yield dict_of(part.get("source"))
 
 
 def _flags(step: Json, results: list[Json]) -> Iterator[Json]:
-    extra = _dict(step.get("extra"))
+    extra = dict_of(step.get("extra"))
     if extra.get("finish_reason") == "length":
         yield {"kind": "error", "text": "The answer was cut off at the output limit"}
     for said in [_said_error(extra), *(result["error"] for result in results)]:
@@ -227,7 +237,7 @@ def _flags(step: Json, results: list[Json]) -> Iterator[Json]:
 
 def _said_error(extra: Any) -> str:
     """What an ``extra`` of any agent says about a failure, in the common ways to say it."""
-    for key, value in _dict(extra).items():
+    for key, value in dict_of(extra).items():
         name = key.lower()
         if name in {"exit_code", "exit_status", "return_code", "returncode"}:
             if isinstance(value, int) and value:
@@ -235,61 +245,3 @@ def _said_error(extra: Any) -> str:
         elif value and (name in {"error", "exception"} or name.endswith("is_error")):
             return f"Error: {value[:200]}" if isinstance(value, str) else "Error"
     return ""
-
-
-# -- values of any kind ------------------------------------------------------------------------------------------------
-
-
-def _dict(value: Any) -> Json:
-    return value if isinstance(value, dict) else {}
-
-
-def _dicts(value: Any) -> list[Json]:
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
-
-
-def _text(value: Any) -> str:
-    """Content as text: of parts the text, and the place of what is no text."""
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, list) and all(isinstance(part, dict) for part in value):
-        return "\n".join(_part(part) for part in value)
-    return _pretty(value)
-
-
-def _part(part: Json) -> str:
-    if isinstance(part.get("text"), str):
-        text: str = part["text"]
-        return text
-    source = _dict(part.get("source"))
-    if path := source.get("path"):
-        shown = str(path) if not str(path).startswith("data:") else "embedded"
-        return f"[{part.get('type', 'file')}: {shown}]"
-    return _pretty(part)
-
-
-def _pretty(value: Any) -> str:
-    try:
-        return json.dumps(value, indent=2, ensure_ascii=False)
-    except RecursionError:
-        return "[too deep to show]"
-
-
-def number_or_none(value: Any) -> float | None:
-    """A finite number, or ``None``."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if abs(value) < _TOO_LARGE else None  # false for NaN too
-
-
-def seconds_since_1970(value: Any) -> float | None:
-    """A time as number or ISO 8601 text; without a zone it is taken as UTC. ``None`` if it is none."""
-    if isinstance(value, int | float):
-        return number_or_none(value)
-    try:
-        when = datetime.fromisoformat(value)
-        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    except (ValueError, TypeError, OverflowError):
-        return None

@@ -7,18 +7,20 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from terminus_core.errors import ConfigError
 from terminus_core.report.cast import CastError, read_cast
-from terminus_core.report.documents import DocumentError, number_or_none, read_documents, seconds_since_1970
+from terminus_core.report.documents import DocumentError, read_documents
 from terminus_core.report.linking import episodes, place_steps
+from terminus_core.report.values import number_or_none, seconds_since_1970, text_of
+from terminus_core.runfile import RUN_FILE, is_going_on
 
 RUNS_FOLDER = "terminus-runs"
 TRAJECTORY = "trajectory.json"
-RUN_FILE = "run.json"
 RECORDING = "recording.cast"
 MAX_DEPTH = 6
 """Folders below the given one that are looked into for runs."""
@@ -60,7 +62,11 @@ def newest_run(folder: Path) -> Path:
 
 
 def _last_written(folder: Path) -> float:
-    return max(path.stat().st_mtime for name in (RUN_FILE, TRAJECTORY) if (path := folder / name).exists())
+    times = [0.0]  # a link to nothing has none, and a file may be gone by now
+    for name in (RUN_FILE, TRAJECTORY):
+        with suppress(OSError):
+            times.append((folder / name).stat().st_mtime)
+    return max(times)
 
 
 def find_runs(path: Path) -> list[RunPlace]:
@@ -106,10 +112,13 @@ def read_run(place: RunPlace) -> Json:
     try:
         documents = read_documents(place.trajectory)
     except FileNotFoundError:
-        problems.append("No step has been recorded.")
+        gone = place.trajectory.is_symlink()
+        problems.append("The trajectory is a link to nothing." if gone else "No step has been recorded.")
     except (DocumentError, OSError) as error:
         problems.append(f"The trajectory cannot be read: {error}")
     chain = _chain(documents)
+    if chain and chain[-1].get("next", "") is None:
+        problems.append(f"The steps after {chain[-1]['name']} are missing: {chain[-1]['next_name']} cannot be read.")
     steps = [step for document in chain for step in document["steps"]]
     recording = _recording(place, steps, problems)
     final = chain[-1]["final"] if chain else {}
@@ -117,7 +126,7 @@ def read_run(place: RunPlace) -> Json:
         "key": place.key,
         "name": place.name,
         "path": str(place.folder),
-        "task": record.get("instruction") or (recording or {}).get("title") or "",
+        "task": text_of(record.get("instruction")) or (recording or {}).get("title") or "",
         "agent": chain[0]["agent"] if chain else "",
         "model": chain[0]["model"] if chain else "",
         **_end(record, final),
@@ -156,7 +165,7 @@ def stamp_of(place: RunPlace) -> str:
         if path is not None and path.exists():
             status = path.stat()
             parts.append(f"{path.name}:{status.st_mtime_ns}:{status.st_size}")
-    parts.append(str(_is_going_on(_record(place.folder))))
+    parts.append(str(is_going_on(_record(place.folder))))
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
 
 
@@ -166,19 +175,19 @@ def stamp_of(place: RunPlace) -> str:
 def _record(folder: Path) -> Json:
     try:
         record = json.loads((folder / RUN_FILE).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
 
 
 def _chain(documents: Json) -> list[Json]:
     """The trajectory and its continuations, in order."""
-    chain: list[Json] = []
+    chain: dict[str, Json] = {}
     name = next(iter(documents), None)
-    while name is not None and documents[name] not in chain:
-        chain.append(documents[name])
+    while name is not None and name not in chain:
+        chain[name] = documents[name]
         name = documents[name].get("next")
-    return chain
+    return list(chain.values())
 
 
 def _recording(place: RunPlace, steps: list[Json], problems: list[str]) -> Json | None:
@@ -202,23 +211,10 @@ def _end(record: Json, final: Json) -> Json:
     """Status and reason; a run that wrote no end either goes on or was killed."""
     extra = final.get("extra")
     told = {**(extra if isinstance(extra, dict) else {}), **record}
-    status, reason = str(told.get("status") or "unknown"), str(told.get("reason") or "")
-    if status == "running" and not _is_going_on(record):
+    status, reason = text_of(told.get("status")) or "unknown", text_of(told.get("reason"))
+    if status == "running" and not is_going_on(record):
         status, reason = "killed", "the process of the run is gone and wrote no end"
     return {"status": status, "reason": reason}
-
-
-def _is_going_on(record: Json) -> bool:
-    pid = record.get("pid")
-    if record.get("status") != "running" or not isinstance(pid, int):
-        return False
-    try:
-        os.kill(pid, 0)
-    except PermissionError:
-        return True
-    except (OSError, OverflowError):
-        return False
-    return True
 
 
 def _totals(record: Json, chain: list[Json], documents: Json) -> Json:
@@ -249,7 +245,7 @@ def _times(record: Json, steps: list[Json]) -> Json:
     known = [step["time"] for step in steps if step["time"] is not None]
     started = seconds_since_1970(record.get("started_at")) or (known[0] if known else None)
     ended = seconds_since_1970(record.get("finished_at")) or (known[-1] if known else None)
-    if _is_going_on(record):
+    if is_going_on(record):
         ended = time.time()
     return {"started": started, "ended": ended}
 

@@ -7,7 +7,9 @@ and other pages in the browser get nothing.
 from __future__ import annotations
 
 import json
+import logging
 import secrets
+import sys
 from collections.abc import Callable, Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -18,6 +20,8 @@ from urllib.parse import parse_qs, urlsplit
 from terminus_core.errors import ConfigError
 from terminus_core.report.page import page_of
 from terminus_core.report.runs import RunPlace, find_runs, read_run, stamp_of, summary_of
+
+logger = logging.getLogger(__name__)
 
 HOST = "127.0.0.1"
 
@@ -42,6 +46,15 @@ class ReportServer(ThreadingHTTPServer):
         self._summaries: dict[str, tuple[str, dict[str, Any]]] = {}
         find_runs(path)
         super().__init__((HOST, port), _Handler)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002 - the overridden method's
+        """A browser that goes away is no fault; of any other the log gets one line."""
+        error = sys.exception()
+        if isinstance(error, ConnectionError | TimeoutError):
+            logger.debug("A connection ended early: %s", error)
+        else:
+            logger.error("A request failed: %s: %s", type(error).__name__, error)
+            logger.debug("Where it failed", exc_info=error)
 
     @property
     def url(self) -> str:

@@ -1,6 +1,7 @@
 """Actions, images and native calls: how the loop does, sends and records them."""
 
 import base64
+import json
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,6 +11,7 @@ from terminus_core import (
     Action,
     Command,
     ContentPart,
+    ContextLengthExceededError,
     Gate,
     LLMError,
     LLMResponse,
@@ -98,6 +100,56 @@ async def test_calls_are_recorded_with_the_models_own_ids(trial):
     assert [message["role"] for message in t.llm.requests[1][-2:]] == ["tool", "tool"]
 
 
+ODD_CALLS = [
+    pytest.param([{}], id="empty"),
+    pytest.param(["x"], id="text"),
+    pytest.param([None], id="nothing"),
+    pytest.param([{"function": {"name": "type", "arguments": "{}"}}], id="no-id"),
+    pytest.param([{"id": None, "function": {"name": None, "arguments": None}}], id="nulls"),
+    pytest.param([{"id": 5, "function": "type"}], id="text-as-function"),
+    pytest.param([{"id": "a", "function": {"name": ["type"], "arguments": [1, {2}]}}], id="lists"),
+    pytest.param([{"id": "\ud83d", "function": {"name": "\ud83d", "arguments": "\ud83d"}}], id="half-pairs"),
+]
+
+
+@pytest.mark.parametrize("parser", ["tools", "json", None])
+@pytest.mark.parametrize("calls", ODD_CALLS)
+async def test_a_call_of_an_odd_shape_is_text_for_the_model(trial, calls, parser):
+    answers = [LLMResponse("", tool_calls=calls) for _ in range(3)]
+    t = trial(
+        answers, parser=parser or ActingParser(), max_episodes=3, settings={"trajectory": {"linear_history": True}}
+    )
+    assert (await t.run()).status == "max_episodes"
+    call = t.llm.requests[-1][-2]["tool_calls"][0]
+    answer = t.llm.requests[-1][-1]
+    assert (answer["role"], answer["tool_call_id"]) == ("tool", call["id"])
+    assert all(isinstance(each, str) for each in (call["id"], *call["function"].values()))
+    json.dumps(t.llm.requests, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("calls", [[], {}, "x", 5])
+async def test_what_is_no_list_of_calls_is_no_call(trial, calls):
+    t = trial([LLMResponse("DONE", tool_calls=calls)] * 2)
+    assert (await t.run()).status == "completed"
+    assert [message["role"] for message in t.llm.requests[1]] == ["user", "assistant", "user"]
+
+
+async def test_calls_with_one_id_are_told_apart(trial):
+    def call(keystrokes):
+        arguments = {"analysis": "a", "plan": "p", "commands": [{"keystrokes": keystrokes, "duration": 1}]}
+        return {"id": "one", "function": {"name": "execute_commands", "arguments": json.dumps(arguments)}}
+
+    t = trial([LLMResponse("", tool_calls=[call("a\n"), call("b\n"), call("c\n")])], parser="tools", max_episodes=1)
+    await t.run()
+    recorded = {each.tool_call_id: each.arguments["commands"] for each in t.steps[1].tool_calls}
+    assert [[command["keystrokes"] for command in commands] for commands in recorded.values()] == [
+        ["a\n"],
+        ["b\n"],
+        ["c\n"],
+    ]
+    assert next(iter(recorded)) == "one"
+
+
 async def test_what_a_gate_changes_and_adds_is_recorded(trial):
     class Polite(Gate):
         name = "polite"
@@ -162,13 +214,37 @@ async def test_an_image_that_cannot_be_kept_is_logged_and_still_sent(trial, capl
     assert "Failed to keep an image" in caplog.text
 
 
-async def test_a_provider_that_refuses_the_images_is_asked_without(trial):
-    llm = FakeLLM(["!image", LLMError("bad image"), "DONE", "DONE"])
+@pytest.mark.parametrize("kind", [LLMError, ContextLengthExceededError])
+async def test_a_provider_that_refuses_the_images_is_asked_without(trial, kind):
+    llm = FakeLLM(["!image", kind("bad image"), "DONE", "DONE"])
     t = trial([], llm=llm, parser=ActingParser(image=[IMAGE]))
     result = await t.run()
     assert result.status == "completed"
+    assert t.recorder.values("history_replaced") == []
     assert t.prompts[2].endswith("\n\n[The images could not be sent: bad image]")
     assert len(llm.requests) == 4
+
+
+class Shorter:
+    """Makes room by saying less."""
+
+    name = "shorter"
+
+    async def before_request(self, run, prompt):
+        return prompt
+
+    async def on_context_length_exceeded(self, run, prompt):
+        return "shorter"
+
+
+async def test_room_is_made_when_images_were_not_what_was_too_long(trial):
+    full = ContextLengthExceededError("too long")
+    t = trial(
+        [], llm=FakeLLM(["!image", full, full, "DONE", "DONE"]), parser=ActingParser(image=[IMAGE]), context=Shorter()
+    )
+    assert (await t.run()).status == "completed"
+    assert "[The images could not be sent: too long]" in t.prompts[2]
+    assert t.prompts[3] == "shorter"
 
 
 async def test_a_provider_that_refuses_all_ends_the_run(trial):

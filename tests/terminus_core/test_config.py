@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from terminus_core import ConfigError, Settings
-from terminus_core.config import AgentSettings, load_settings, mask_secrets, mask_text, nearest, read_value
+from terminus_core.config import AgentSettings, load_settings, nearest, read_value
 
 NUMBERS = {"max_episodes": st.integers(1, 10**9), "output_limit_bytes": st.integers(100, 10**9)}
 TEXTS = st.text(string.ascii_letters + string.digits + "._/-", min_size=1)
@@ -65,6 +65,27 @@ def test_the_command_line_wins_then_the_environment_then_the_file(file, environ,
     for name in untouched:
         assert getattr(loaded.settings.agent, name) == getattr(AgentSettings(), name)
         assert loaded.origin(f"agent.{name}") == "default"
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HOME", "/" + "x" * 5_000),
+        ("XDG_CONFIG_HOME", "/" + "x" * 5_000),
+        ("XDG_CONFIG_HOME", "~nobody_of_this_name/x"),
+    ],
+    ids=["home-cannot-be-entered", "folder-cannot-be-entered", "no-home"],
+)
+def test_a_home_that_cannot_be_had_holds_no_file(variable, value, monkeypatch):
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    monkeypatch.setenv(variable, value)
+    assert load_settings(environ={}).origins == {}
+
+
+def test_a_byte_order_mark_is_no_part_of_a_file(tmp_path):
+    path = tmp_path / "settings.toml"
+    path.write_text("\ufeff[agent]\nmax_episodes = 3\n", encoding="utf-8")
+    assert load_settings(path, environ={}).settings.agent.max_episodes == 3
 
 
 @settings(deadline=None)
@@ -178,42 +199,3 @@ def test_a_fault_names_the_setting_that_it_is_about():
 def test_nearest_always_names_what_is_known(name, known):
     line = nearest(name, known)
     assert all(each in line for each in known)
-
-
-SECRETS = [
-    {"api_key": "not-a-real-key-0000"},
-    {"Authorization": "Bearer abcdefgh12345"},
-    {"extra_headers": {"X-Api-Key": "not-a-real-key-0000"}},
-    {"password": "not-a-real-key-0000"},
-    {"openai.token": "not-a-real-key-0000"},
-    {"list": [{"client_secret": "not-a-real-key-0000"}]},
-]
-
-
-@pytest.mark.parametrize("data", SECRETS, ids=str)
-def test_secrets_are_masked_and_their_keys_stay(data):
-    masked = json.dumps(mask_secrets(data))
-    assert "***" in masked
-    assert "not-a-real-key" not in masked
-    assert "abcdefgh12345" not in masked
-    assert str(next(iter(data))) in masked
-
-
-@pytest.mark.parametrize(
-    "data", [{"max_thinking_tokens": 5}, {"public_key": "x"}, {"api_key": None}, {"monkey": "x"}, {"n": 1.5}], ids=str
-)
-def test_what_is_no_secret_stays(data):
-    assert mask_secrets(data) == data
-
-
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("key sk-proj-AAAAexampleAAAAexample here", "key *** here"),
-        ("AKIAEXAMPLEEXAMPLE00", "***"),
-        ("http://me:hunter2@host/v1", "http://me:***@host/v1"),
-        ("nothing to hide", "nothing to hide"),
-    ],
-)
-def test_texts_that_look_like_keys_are_masked(text, masked):
-    assert mask_text(text) == masked

@@ -1,5 +1,8 @@
 """The episode, rule by rule: what is asked, typed, looked at, answered and recorded."""
 
+import re
+from dataclasses import replace
+
 import anyio
 import pytest
 
@@ -118,6 +121,29 @@ async def test_durations_are_limited_with_a_warning(trial):
     assert t.steps[1].tool_calls[0].arguments == {"keystrokes": "make\n", "duration": 60.0}
 
 
+class Odd:
+    """A gate that types with a duration of its own."""
+
+    name = "odd"
+
+    def __init__(self, seconds):
+        self._seconds = seconds
+
+    async def before_commands(self, run, reply):
+        return replace(reply, commands=[replace(command, duration_sec=self._seconds) for command in reply.commands])
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "-1"])
+@pytest.mark.parametrize("by_gate", [False, True])
+async def test_a_duration_that_cannot_be_used_is_a_second_with_a_warning(trial, seconds, by_gate):
+    gates = [Odd(float(seconds))] if by_gate else []
+    t = trial(["$ ls" if by_gate else f"~{seconds} ls", "DONE", "DONE"], gates=gates)
+    await t.run()
+    assert t.session.sent == [("ls\n", 1.0)]
+    assert t.prompts[1].count(f"Command 1: duration {seconds} is no finite number of seconds") == 1
+    assert t.steps[1].tool_calls[0].arguments["duration"] == 1.0
+
+
 # -- typing and looking ------------------------------------------------------------------------------------------------
 
 
@@ -156,6 +182,23 @@ async def test_a_time_out_stops_the_batch_and_tells_the_model(trial):
     assert "0.5 seconds" in t.prompts[1]
     assert "half way" in t.prompts[1]
     assert result.status == "completed"
+
+
+async def test_the_state_after_a_time_out_is_limited_once_and_the_notice_is_true(trial):
+    def on_keys(keys):
+        if keys.startswith("slow"):
+            raise TimeoutError
+
+    keys, state = "slow" + "x" * 20_000, "".join(f"line {i:05d}\n" for i in range(5_000))
+    t = trial([f"$ {keys}", "DONE", "DONE"], outputs=["$ ", state], on_keys=on_keys)
+    await t.run()
+    quoted, shown = t.prompts[1].split("Terminal state:\nNew Terminal Output:\n")
+    for text, whole in ((quoted.partition("Keystrokes:\n")[2], keys + "\n"), (shown, state)):
+        head, notice, tail = re.split(r"\n\[\.\.\. (.*) \.\.\.\]\n", text)
+        kept = len(head) + len(tail.removesuffix("\n\n"))
+        assert kept in range(9_990, 10_001)
+        assert notice == f"{len(whole) - 10_000} bytes left out here"
+        assert whole.startswith(head)
 
 
 async def test_a_read_that_times_out_too_leaves_no_state(trial):
@@ -308,6 +351,30 @@ async def test_half_surrogate_pairs_do_no_harm(trial):
             message["content"].encode()
 
 
+HALF_PAIR = r'{"analysis": "%s", "plan": "p", "commands": [{"keystrokes": "echo %s\n", "duration": 0.5}]}'
+
+
+@pytest.mark.parametrize(("parser", "answer"), [(None, "A %s\n$ echo %s"), ("json", HALF_PAIR)])
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [("a \ud83d", "a \ufffd"), ("\ud83d\ude00", "😀"), ("\ude00\ud83d", "\ufffd\ufffd"), ("\ufffd", "\ufffd")],
+)
+async def test_half_a_surrogate_pair_is_typed_as_a_sign_with_a_warning(trial, parser, answer, text, meant):
+    keys = {"parser": parser} if parser else {}
+    said = LLMResponse(answer % (text, text), reasoning_content=text)
+    done = '{"analysis": "a", "plan": "p", "commands": [], "task_complete": true}' if parser else "DONE"
+    t = trial([said, done, done], interleaved_thinking=True, **keys)
+    await t.run()
+    assert t.session.sent[0][0] == f"echo {meant}\n"
+    is_lost = "\ufffd" in meant and meant != text
+    assert t.prompts[1].count("half a surrogate pair in keystrokes") == is_lost
+    assert t.steps[1].message.startswith(f"Analysis: {meant}")
+    response, reply = t.recorder.values("response_received")[0]
+    assert (response.content, reply.commands[0].keystrokes) == (answer % (meant, meant), f"echo {meant}\n")
+    for value in (*t.llm.requests, *(step.model_dump() for step in t.steps), response, reply):
+        assert not any(f"\\ud{digit}" in ascii(value).replace("\\ud83d\\ude00", "") for digit in "89abcdef")
+
+
 # -- seams -------------------------------------------------------------------------------------------------------------
 
 
@@ -339,6 +406,25 @@ async def test_a_gate_changes_what_is_typed_and_recorded(trial):
     await t.run()
     assert t.session.sent == [("safe\n", 60.0)]
     assert t.steps[1].tool_calls[0].arguments == {"keystrokes": "safe\n", "duration": 60.0}
+
+
+async def test_a_refusal_after_a_change_records_the_change(trial):
+    class Never(Refuse):
+        async def before_commands(self, run, reply):
+            return f"not {reply.commands[0].keystrokes.strip()}"
+
+    class Warn(Replace):
+        async def before_commands(self, run, reply):
+            return replace(await super().before_commands(run, reply), warning="made safe")
+
+    t = trial(["$ wild", "DONE", "DONE"], gates=[Warn(), Never()])
+    await t.run()
+    assert t.session.sent == []
+    assert [call.arguments["keystrokes"] for call in t.steps[1].tool_calls] == ["safe\n"]
+    observed = t.steps[1].observation.results[0]
+    assert observed.content == t.prompts[1]
+    assert observed.content.startswith("Previous response had warnings:\nWARNINGS: made safe\n")
+    assert observed.content.endswith("\n\nnot safe")
 
 
 async def test_two_runs_after_each_other_are_fine_two_at_once_are_not(trial, tmp_path, monkeypatch):

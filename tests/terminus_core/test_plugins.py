@@ -5,9 +5,9 @@ import sys
 import types
 
 import pytest
-from pydantic import BaseModel
+from pydantic import BaseModel, field_validator
 
-from terminus_core import Agent, ConfigError, PluginError, PluginManager, Settings, hookimpl
+from terminus_core import Agent, ConfigError, Gate, PluginError, PluginManager, Settings, hookimpl
 
 MINIMAL = """
 from terminus_core import hookimpl, CompletionPolicy, Completion
@@ -66,7 +66,9 @@ def test_what_is_installed_while_the_program_runs_is_found(distribution, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "broken", ["raise ImportError('no luck')", "import module_that_is_not_there"], ids=["pl-01", "pl-02"]
+    "broken",
+    ["raise ImportError('no luck')", "import module_that_is_not_there", "raise SystemExit('no luck')"],
+    ids=["pl-01", "pl-02", "exit"],
 )
 def test_a_broken_plugin_stops_nobody(distribution, broken, caplog):
     distribution("three-dist", {"good_a": MINIMAL.format(name="a"), "bad": broken, "good_b": MINIMAL.format(name="b")})
@@ -215,6 +217,8 @@ class Lax:
         ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
         ({"terminus_register_gates": hookimpl(lambda: [Lax])}, "gate 'lax': `Config` has to have model_config = "),
         ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
+        ({"terminus_register_gates": hookimpl(lambda: sys.exit(3))}, "SystemExit: 3"),
+        ({"terminus_register_gates": hookimpl(lambda: (sys.exit(3) for _ in "x"))}, "SystemExit: 3"),
     ],
     ids=[
         "misspelt",
@@ -228,6 +232,8 @@ class Lax:
         "no-class",
         "lax-config",
         "raises",
+        "exits",
+        "exits-later",
     ],
 )
 def test_hook_rules_are_kept_at_registration(functions, line):
@@ -239,6 +245,48 @@ def test_hook_rules_are_kept_at_registration(functions, line):
     assert line in str(caught.value)
     assert "a_plugin" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("fault", [KeyError("odd"), TypeError("odd"), SystemExit("odd")])
+def test_a_part_that_fails_to_check_its_settings_or_to_be_built_is_blamed(fault):
+    def fail(given):
+        raise fault
+
+    class Checked(Gate):
+        name = "checked"
+
+        class Config(BaseModel):
+            level: int = 1
+            _check = field_validator("level")(fail)
+
+    class Built(Gate):
+        name = "built"
+        __init__ = fail
+        before_commands = None
+
+    @hookimpl
+    def terminus_register_gates():
+        return [Checked, Built]
+
+    manager = PluginManager([plugin(terminus_register_gates=terminus_register_gates)])
+    settings = Settings.check({"gate": {"checked": {"level": 2}}})
+    for name, act in (
+        ("checked", manager.check),
+        ("checked", lambda settings: manager.config("gate", "checked", settings)),
+        ("built", lambda settings: manager.build("gate", "built", settings)),
+    ):
+        with pytest.raises(PluginError, match=rf"^gate '{name}' of plugin 'a_plugin' .*{type(fault).__name__}: .*odd"):
+            act(settings)
+    assert fault.__notes__[0] == "in plugin 'a_plugin' (a_plugin), gate 'checked'"
+
+
+def test_a_hook_that_exits_fails_like_any_other(caplog):
+    @hookimpl
+    def terminus_record_marker(marker):
+        sys.exit(3)
+
+    PluginManager([plugin(terminus_record_marker=terminus_record_marker)]).dispatcher().record_marker(None, "x")
+    assert "failed in terminus_record_marker: SystemExit: 3" in caplog.text
 
 
 def test_fewer_arguments_are_fine():

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 import stat
 
 import anyio
@@ -145,6 +146,14 @@ async def test_a_terminal_that_cannot_be_had(trial):
     assert t.llm.requests == []
 
 
+async def test_a_terminal_that_does_not_answer_the_first_look(trial):
+    t = trial(["DONE"], outputs=[TimeoutError()])
+    result = await t.run()
+    assert (result.status, result.reason, result.error.exit_code) == ("error", "the terminal does not answer", 4)
+    assert t.recorder.values("run_finished") == [result]
+    assert t.llm.requests == []
+
+
 async def test_a_session_that_needs_streams_says_what_to_change(trial):
     failure = StreamsUnsupportedError("environment 'plain' has no byte streams")
     result = await trial(["DONE"], backend=FakeBackend(fails=failure)).run()
@@ -282,6 +291,24 @@ async def test_a_folder_that_holds_a_run_is_refused(trial, tmp_path, name):
     with pytest.raises(ConfigError, match="holds a run already"):
         await trial(["DONE"], logs_dir=tmp_path).run()
     assert (tmp_path / name).read_text() == "{}"
+
+
+@pytest.mark.parametrize("session_id", ["../../x y;z", "/etc/x", "..", "\n\t\x1b", "ä b", "plain-id_1.x"])
+async def test_the_default_folder_is_one_of_its_own_whatever_the_id(trial, tmp_path, monkeypatch, session_id):
+    monkeypatch.chdir(tmp_path)
+    t = trial(["DONE", "DONE"], logs_dir=None, session_id=session_id)
+    await t.run()
+    (folder,) = (tmp_path / "terminus-runs").iterdir()
+    assert re.fullmatch(r"[0-9]{8}-[0-9]{6}-[\w.-]+", folder.name, re.ASCII)
+    assert json.loads((folder / "run.json").read_text())["session_id"] == session_id
+
+
+async def test_a_folder_below_the_home_folder(trial, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    await trial(["DONE", "DONE"], logs_dir="~/runs").run()
+    assert (tmp_path / "runs" / "run.json").is_file()
+    assert not (tmp_path / "~").exists()
 
 
 async def test_any_other_folder_is_accepted(trial, tmp_path):

@@ -68,10 +68,12 @@ class TruncateStrategy(ContextStrategy):
         used, messages = budget.used(prompt), list(run.chat.messages)
         excess = max(used - budget.limit // 2, used // 4)
         freed = self._shorten(budget, messages, excess, 0 if again else self._config.keep_turns)
-        if used - freed > budget.space:
-            # The newest observation may be too long alone.
-            shorter = fitted(budget, prompt, budget.space - (budget.used() - freed)) or LEFT_OUT
-            freed += budget.used(prompt) - budget.used(shorter)
+        if again or used - freed > budget.space:
+            # The newest observation may be too long alone; refused twice, it is, whatever the counting says.
+            history = budget.used()
+            fits = budget.space - (history - freed)
+            shorter = fitted(budget, prompt, min(fits, (used - history) // 2) if again else fits) or LEFT_OUT
+            freed += used - budget.used(shorter)
             prompt = shorter
         if freed <= 0:
             raise RunLimitReached("context", "the model's window is full, and all observations are short already")

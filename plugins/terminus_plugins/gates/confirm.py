@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import select
+import sys
 import termios
 import threading
 from contextlib import contextmanager
@@ -22,6 +23,8 @@ TERMINAL = "/dev/tty"
 POLL_SEC = 0.1
 """How soon a question that nobody waits for any more lets go of the terminal."""
 QUESTION = "Type this? [y]es, [n]o and why, [e]dit, [a]lways: "
+
+_INSTEAD = r"     instead, \n is Enter (Enter alone keeps it, - leaves it out): "
 
 _NAMES = {"\n": r"\n", "\t": r"\t", "\r": r"\r", "\x1b": r"\e", "\\": r"\\"}
 _VALUES = {name: char for char, name in _NAMES.items()}
@@ -81,7 +84,9 @@ async def _edited(reply: ParseResult) -> ParseResult:
     commands: list[Command] = []
     for number, command in enumerate(reply.commands, start=1):
         shown = f"  {number}. {_shown(command.keystrokes)}\n"
-        line = await _ask(rf"{shown}     instead, \n is Enter (Enter alone keeps it, - leaves it out): ")
+        line = await _ask(f"{shown}{_INSTEAD}")
+        while line and (hint := _untypable(line)):
+            line = await _ask(f"     {hint}\n{_INSTEAD}")
         if line == "-":
             continue
         commands.append(replace(command, keystrokes=_meant(line)) if line else command)
@@ -151,6 +156,15 @@ def _shown(text: str) -> str:
 def _coded(char: str) -> str:
     code = ord(char)
     return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"  # noqa: PLR2004 - digits
+
+
+def _untypable(line: str) -> str:
+    """Why what :func:`_meant` would give cannot be typed; ``""`` if it can."""
+    for found in _ESCAPE.finditer(line):
+        code = int(found[found.lastindex], base=16) if found.lastindex else 1
+        if not code or code > sys.maxunicode or 0xD800 <= code < 0xE000:  # noqa: PLR2004 - the halves of pairs
+            return f"{found[0]} is no character that can be typed."
+    return "A NUL cannot be typed." if "\0" in line else ""
 
 
 def _meant(line: str) -> str:

@@ -10,7 +10,7 @@ from terminus_core import hookimpl
 if TYPE_CHECKING:
     from harbor.models.agent.context import AgentContext
 
-    from terminus_core import Run, Subagent
+    from terminus_core import Message, Run, Subagent
 
 _ROLLOUT = ("prompt_token_ids", "completion_token_ids", "logprobs")
 
@@ -28,6 +28,8 @@ class ContextFiller:
     def __init__(self, context: AgentContext, *, store_all_messages: bool) -> None:
         self._context = context
         self._stores_messages = store_all_messages
+        self._stored: list[Message] = []
+        self._originals: list[Message] = []  # what those were in the chat
         self._asked: float | None = None
         self._times: list[float] = []
         self._main: dict[str, list[Any]] = {}
@@ -63,6 +65,12 @@ class ContextFiller:
         self._fill(run)
 
     @hookimpl
+    def terminus_history_replaced(self) -> None:
+        """The chat is another one."""
+        self._stored.clear()
+        self._originals.clear()
+
+    @hookimpl
     def terminus_run_finished(self, run: Run) -> None:
         """The totals are final."""
         self._fill(run)
@@ -86,8 +94,19 @@ class ContextFiller:
             "summarization_count": run.summarization_count,
         }
         if self._stores_messages:
-            metadata["all_messages"] = run.chat.messages
+            self._take_messages(run)
+            metadata["all_messages"] = self._stored
         context.metadata = metadata
+
+    def _take_messages(self, run: Run) -> None:
+        """Redact what is new in the chat: messages are added at its end, and taken away there."""
+        messages, known = run.chat.messages, self._originals
+        while known and (len(known) > len(messages) or known[-1] is not messages[len(known) - 1]):
+            known.pop()
+            self._stored.pop()
+        for message in messages[len(known) :]:
+            known.append(message)
+            self._stored.append(run.redact(message))
 
     def _take_rollouts(self, run: Run) -> None:
         """Harbor's form: one entry for the whole chat, which comes first, then one for each call beside it."""

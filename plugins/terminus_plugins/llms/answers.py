@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from terminus_core import LLMResponse, Usage
@@ -12,32 +13,41 @@ if TYPE_CHECKING:
 
 T = TypeVar("T", int, float)
 
+_MOST_TOKENS = 2**53
+"""A higher count is nonsense, and beyond what JSON's readers hold exactly."""
+
 
 def to_response(data: Mapping[str, Any]) -> LLMResponse | None:
     """The first choice of a chat completion; ``None`` if it has no choice at all.
 
     Args:
-        data: litellm's ``ModelResponse`` as plain dicts, which is OpenAI's form whatever the provider.
+        data: OpenAI's form, whatever the provider: litellm's ``ModelResponse`` as plain dicts, or a body as it came.
     """
     choices = data.get("choices")
     if not isinstance(choices, list) or not choices:
         return None
     choice = _dict(choices[0])
     message = _dict(choice.get("message"))
-    content = _text(message.get("content"))
+    content = _content(message.get("content"))
     more = _dict(choice.get("provider_specific_fields"))
     return LLMResponse(
         content=content,
-        reasoning_content=_text(message.get("reasoning_content")) or None,
+        reasoning_content=_text(message.get("reasoning_content") or message.get("reasoning")) or None,
         model_name=_text(data.get("model")),
         usage=_usage(_dict(data.get("usage")), silent=not content and not message.get("tool_calls")),
         tool_calls=_tool_calls(message.get("tool_calls")),
-        finish_reason=choice.get("finish_reason") or None,
+        finish_reason=_text(choice.get("finish_reason")) or None,
         prompt_token_ids=_numbers(data.get("prompt_token_ids") or choice.get("prompt_token_ids"), int),
         completion_token_ids=_numbers(choice.get("token_ids") or more.get("token_ids"), int),
         logprobs=_logprobs(choice.get("logprobs")),
         extra={name: value for name, value in more.items() if name != "token_ids" and value is not None},
     )
+
+
+def choice_fault(data: Mapping[str, Any]) -> Any:
+    """The fault that a provider tells of inside the first choice, in OpenRouter's form, ``None`` if there is none."""
+    choice = _dict(next(iter(data.get("choices") or []), None))
+    return choice.get("error") or _dict(choice.get("provider_specific_fields")).get("error")
 
 
 def replay_fields(data: Mapping[str, Any]) -> dict[str, Any]:
@@ -89,9 +99,17 @@ def _numbers(values: Any, kind: type[T]) -> list[T] | None:
     if not isinstance(values, list) or not values:
         return None
     try:
-        return [kind(value) for value in values]
-    except (TypeError, ValueError):
+        numbers = [kind(value) for value in values]
+        return numbers if all(map(math.isfinite, numbers)) else None
+    except (TypeError, ValueError, OverflowError):
         return None
+
+
+def _content(value: Any) -> str:
+    """A text, or the texts among its parts."""
+    if isinstance(value, list):
+        return "".join(_text(_dict(part).get("text")) for part in value)
+    return _text(value)
 
 
 def _text(value: Any) -> str:
@@ -99,7 +117,7 @@ def _text(value: Any) -> str:
 
 
 def _count(value: Any) -> int | None:
-    return int(value) if isinstance(value, int | float) and value >= 0 else None
+    return int(value) if isinstance(value, int | float) and 0 <= value <= _MOST_TOKENS else None
 
 
 def _dict(value: Any) -> dict[str, Any]:

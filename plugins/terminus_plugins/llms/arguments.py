@@ -10,7 +10,7 @@ from terminus_core import Message
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from .litellm_llm import LiteLLM
+    from .settings import LiteLLMConfig
 
 OWNED = {
     "model": "the setting model",
@@ -23,17 +23,21 @@ OWNED = {
 }
 """Arguments that a user's keyword arguments may not name, and what to use for them."""
 
-_OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
+OUTPUT_LIMITS = ("max_completion_tokens", "max_tokens")
+"""Arguments that limit the answer, whichever the provider takes."""
+
+_LEAST_BUDGET = 1024
+"""Tokens; providers refuse a smaller budget for thinking."""
 
 
-def optional_fields(config: LiteLLM.Config) -> set[str]:
+def optional_fields(config: LiteLLMConfig) -> set[str]:
     """Fields of a request that are worth having, but that some providers refuse."""
     fields = {"logprobs", "return_token_ids"} if config.collect_rollout_details else set()
     return fields | {"session_id"} if config.session_id else fields
 
 
 def call_arguments(
-    config: LiteLLM.Config, *, without: Collection[str] = (), max_output_tokens: int | None = None
+    config: LiteLLMConfig, *, without: Collection[str] = (), max_output_tokens: int | None = None
 ) -> dict[str, Any]:
     """All but model, messages and tools.
 
@@ -62,11 +66,21 @@ def call_arguments(
         "extra_body": extra_body or None,
     }
     if max_output_tokens is not None:
-        name = next((name for name in _OUTPUT_LIMITS if arguments.get(name)), "max_tokens")
+        name = next((name for name in OUTPUT_LIMITS if arguments.get(name)), "max_tokens")
         arguments[name] = min(max_output_tokens, arguments.get(name) or max_output_tokens)
+    limit = next((arguments[name] for name in OUTPUT_LIMITS if arguments.get(name)), None)
+    arguments["thinking"] = _fitting(arguments["thinking"], limit)
     given = {name: value for name, value in arguments.items() if value is not None}
     # What a provider does not take is left out; the client's hidden retries are off.
     return {"drop_params": True, **given, "timeout": config.timeout_sec, "max_retries": 0, "num_retries": 0}
+
+
+def _fitting(thinking: Any, limit: int | None) -> Any:
+    """``thinking`` with a budget below the limit of the whole answer, which half of it is left for otherwise."""
+    budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
+    if limit is None or not isinstance(budget, int) or budget < limit:
+        return thinking
+    return {**thinking, "budget_tokens": limit // 2} if limit // 2 >= _LEAST_BUDGET else None
 
 
 def with_readable_calls(message: Message) -> Message:

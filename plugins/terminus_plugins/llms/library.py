@@ -6,6 +6,7 @@ import atexit
 import gc
 import logging
 import os
+import warnings
 from concurrent.futures import Future
 from functools import cache, partial
 from typing import Any
@@ -49,6 +50,8 @@ def _import(module: Future[Any]) -> None:
             # It has a handler on stderr of its own; what matters comes as exceptions.
             for name in _LOGGERS:
                 logging.getLogger(name).setLevel(logging.CRITICAL)
+        # The clients' own models warn of every odd answer; it is read all the same, or named in an error.
+        warnings.filterwarnings("ignore", message="Pydantic serializer warnings", category=UserWarning)
         # Taking 400,000 objects apart would hold the end of the program up for seconds.
         atexit.register(gc.freeze)
         module.set_result(litellm)

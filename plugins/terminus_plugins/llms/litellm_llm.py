@@ -4,30 +4,48 @@ from __future__ import annotations
 
 import logging
 import re
-from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
-from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, hookimpl
+from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, Message, Usage, hookimpl
 
-from .answers import replay_fields, to_response
-from .arguments import OWNED, call_arguments, optional_fields, well_formed, with_readable_calls
-from .faults import TransientFault, explain
+from .answers import choice_fault, replay_fields, to_response
+from .arguments import call_arguments, optional_fields, well_formed, with_readable_calls
+from .faults import TransientFault, explain, explain_answer
+from .hearing import Hearing, ListeningClient
 from .library import begin_import
-from .lookup import look_up, price
+from .lookup import Prices, look_up, price
 from .masking import mask_secrets
+from .settings import LiteLLMConfig
 from .threads import run_in_daemon_thread
 from .tokens import estimate_tokens
+from .unread import as_chat
 
 if TYPE_CHECKING:
-    from terminus_core import LLMRequest, LLMResponse, Message, Usage
+    from collections.abc import Callable
+
+    from terminus_core import LLMRequest, LLMResponse
 
 logger = logging.getLogger(__name__)
 
 _GRACE_SEC = 5.0
 """The client's own limit counts each wait for bytes; this much later the whole request is given up."""
+
+
+_MOST_REPLAYED = 1000
+"""Answers whose signed reasoning is kept: a provider wants that of the newest turns, in whatever chat they stand."""
+
+_NO_PRICE = "%s: the price is not known, the cost is not counted"
+
+
+class _FieldsRefusedError(Exception):
+    """The provider does not take these optional fields."""
+
+    def __init__(self, fields: set[str]) -> None:
+        super().__init__(fields)
+        self.fields = fields
 
 
 class LiteLLM(LLM):
@@ -48,62 +66,24 @@ class LiteLLM(LLM):
 
     name: ClassVar[str] = "litellm"
 
-    class Config(BaseModel):
-        """Settings; keyword arguments go to ``litellm.completion`` as they are."""
+    Config = LiteLLMConfig
 
-        model_config = ConfigDict(extra="forbid")
-
-        model: str | None = Field(
-            None, description="as litellm names it, such as openai/gpt-5; mostly from [agent] model"
-        )
-        api: Literal["chat", "responses"] = Field("chat", description="OpenAI's chat completions, or its Responses API")
-        api_base: str | None = Field(None, description="URL of the server, such as http://localhost:8000/v1")
-        temperature: float | None = Field(None, description="sampling temperature; unset: the provider's own")
-        reasoning_effort: str | None = Field(None, description="how much to reason, in the provider's words")
-        max_thinking_tokens: int | None = Field(
-            None, gt=0, description="tokens that thinking may take, for providers that take such a budget"
-        )
-        model_info: dict[str, Any] = Field(
-            {},
-            description="what litellm does not know, by litellm's names: max_input_tokens, max_output_tokens, "
-            "input_cost_per_token, output_cost_per_token, cache_read_input_token_cost (US dollars), supports_vision",
-        )
-        llm_kwargs: dict[str, Any] = Field(
-            {}, description="keyword arguments for every call, such as api_key or extra_headers"
-        )
-        llm_call_kwargs: dict[str, Any] = Field(
-            {}, description="more of them, which win over llm_kwargs; extra_body is merged"
-        )
-        timeout_sec: float = Field(600, gt=0, description="seconds until a request without an answer counts as failed")
-        max_attempts: int = Field(3, ge=1, description="requests in all for one answer")
-        collect_rollout_details: bool = Field(
-            default=False, description="ask for token ids (vLLM) and log-probabilities"
-        )
-        session_id: str | None = Field(
-            None, description="sent along in the request's body, for servers that keep a session on one worker"
-        )
-
-        @field_validator("llm_kwargs", "llm_call_kwargs")
-        @classmethod
-        def _leave_ours(cls, kwargs: dict[str, Any]) -> dict[str, Any]:
-            for name in sorted(OWNED.keys() & kwargs.keys()):
-                raise ValueError(f"{name!r} may not stand here: it is {OWNED[name]}")
-            return kwargs
-
-    def __init__(self, config: Config) -> None:
+    def __init__(self, config: LiteLLMConfig) -> None:
         if not config.model:
             raise ConfigError("llm 'litellm' needs a model, such as --model openai/gpt-5")
         self.model_name = config.model
         self.context_limit: int | None = config.model_info.get("max_input_tokens")
         self.output_limit: int | None = config.model_info.get("max_output_tokens")
-        self.knows_price = "input_cost_per_token" in config.model_info
+        self.knows_price = {"input_cost_per_token", "output_cost_per_token"} <= config.model_info.keys()
         self.supports_images = bool(config.model_info.get("supports_vision"))
         self._config = config
         self._litellm: Any = None
+        self._client: ListeningClient | None = None
         self._arguments: dict[str, Any] = {}
         self._refused: set[str] = set()  # optional fields that the provider does not take
         self._replay: dict[str, dict[str, Any]] = {}  # what goes back with a reasoning text that is in the chat
-        self._warned_of_price = False
+        self._prices: Prices | None = None
+        self._warned: set[str] = set()
         begin_import()
 
     async def prepare(self) -> None:
@@ -120,13 +100,16 @@ class LiteLLM(LLM):
         litellm = begin_import().result()
         facts = look_up(litellm, self._config)
         self.context_limit, self.output_limit = facts.context_limit, facts.output_limit
-        self.knows_price = facts.knows_price
+        self.knows_price, self._prices = facts.prices is not None, facts.prices
         self.supports_images = facts.supports_images
         self._arguments = facts.arguments
+        if facts.by_responses:
+            kwargs = self._config.llm_kwargs | self._config.llm_call_kwargs
+            self._client = ListeningClient(kwargs.get("ssl_verify"))
         self._litellm = litellm
 
     async def call(self, request: LLMRequest) -> LLMResponse:
-        """Ask the model, at most ``max_attempts`` times.
+        """Ask the model, at most ``max_attempts`` times, and once more for each optional field that it refuses.
 
         Raises:
             ConfigError: as :meth:`prepare`.
@@ -143,18 +126,24 @@ class LiteLLM(LLM):
             asked = fault.pause_sec if isinstance(fault, TransientFault) else None
             return backoff(state) if asked is None else asked
 
+        n_sent = 0
+
+        def on_request() -> None:
+            nonlocal n_sent
+            n_sent += 1
+            request.on_attempt(n_sent)
+
         retrying = tenacity.AsyncRetrying(
             sleep=anyio.sleep,
             stop=tenacity.stop_after_attempt(self._config.max_attempts),
             wait=pause,
             retry=tenacity.retry_if_exception_type(TransientFault),
-            before=lambda state: request.on_attempt(state.attempt_number),
             reraise=True,
         )
         try:
-            return await retrying(self._attempt, request)
+            return await retrying(self._attempt, request, on_request)
         except TransientFault as fault:
-            requests = f"{self._config.max_attempts} requests" if self._config.max_attempts > 1 else "1 request"
+            requests = f"{n_sent} requests" if n_sent > 1 else "1 request"
             raise LLMError(f"{self.model_name}: {fault} (after {requests})") from None
 
     def count_tokens(self, messages: list[Message]) -> int:
@@ -163,17 +152,24 @@ class LiteLLM(LLM):
 
     # -- one request ---------------------------------------------------------------------------------------------------
 
-    async def _attempt(self, request: LLMRequest) -> LLMResponse:
-        try:
-            with anyio.fail_after(self._config.timeout_sec + _GRACE_SEC):
-                return await run_in_daemon_thread(lambda: self._ask(request), "litellm request")
-        except TimeoutError:
-            raise TransientFault("no answer within the time limit") from None
+    async def _attempt(self, request: LLMRequest, on_request: Callable[[], None]) -> LLMResponse:
+        while True:
+            on_request()
+            try:
+                with anyio.fail_after(self._config.timeout_sec + _GRACE_SEC):
+                    return await run_in_daemon_thread(lambda: self._ask(request), "litellm request")
+            except TimeoutError:
+                raise TransientFault("no answer within the time limit") from None
+            except _FieldsRefusedError as refusal:  # no fault of the request: at once again, without
+                names = ", ".join(sorted(refusal.fields))
+                self._warn_once(f"%s does not take {names}: asked without")
+                self._refused = self._refused | refusal.fields
 
     def _ask(self, request: LLMRequest) -> LLMResponse:
         """Send one request; runs in a thread."""
+        refused = self._refused
         arguments = self._arguments | call_arguments(
-            self._config, without=self._refused, max_output_tokens=request.max_output_tokens
+            self._config, without=refused, max_output_tokens=request.max_output_tokens
         )
         messages = [
             well_formed(
@@ -181,48 +177,88 @@ class LiteLLM(LLM):
             )
             for message in request.messages
         ]
+        hearing = Hearing()
+        arguments = {"logger_fn": hearing.tell, **arguments}
+        if self._client:
+            self._client.tell(hearing)
+            arguments = {"client": self._client.handler, **arguments}
+        answer = None
         try:
             answer = self._litellm.completion(messages=messages, tools=request.tools, **arguments)
             data: dict[str, Any] = answer.model_dump(warnings=False)
+            response = to_response(data)
         except Exception as error:  # noqa: BLE001 - litellm raises all sorts
-            # The cause may quote a key: it does not go along.
-            raise self._fault(error) from None
-        response = to_response(data)
+            heard = hearing.answer or {}
+            unread = None if heard.get("error") else as_chat(heard)
+            if unread is None:
+                # The cause may quote a key: it does not go along.
+                raise self._named(explain(error, self._mask, hearing), refused) from None
+            data, response = unread, to_response(unread)
+        if told := choice_fault(data):
+            raise self._named(explain_answer(told, self._mask), refused)
         if response is None:
             raise TransientFault("the provider sent an answer without choices")
         if response.reasoning_content:
-            self._remember(response.reasoning_content, replay_fields(data), request.messages)
-        if response.usage:
-            response.usage.cost_usd = self._cost(answer, response.usage)
+            self._remember(response.reasoning_content, replay_fields(data))
+        self._add_cost(response, answer, request.messages)
         return response
 
-    def _fault(self, error: Exception) -> TransientFault | LLMError:
-        fault = explain(error, lambda text: mask_secrets(text, self._config.model_dump()))
+    def _mask(self, text: str) -> str:
+        return mask_secrets(text, self._config.model_dump())
+
+    def _named(self, fault: TransientFault | LLMError, without: set[str]) -> Exception:
         if isinstance(fault, TransientFault):
             return fault
         if not isinstance(fault, ContextLengthExceededError):
-            wanted = optional_fields(self._config) - self._refused
-            refused = {field for field in wanted if re.search(rf"\b(extra_body|{field})\b", str(fault))}
+            sent = optional_fields(self._config) - without
+            refused = {field for field in sent if re.search(rf"\b(extra_body|{field})\b", str(fault))}
             if refused:
-                logger.warning("%s does not take %s: asked without", self.model_name, ", ".join(sorted(refused)))
-                self._refused |= refused
-                return TransientFault(str(fault), pause_sec=0)
+                return _FieldsRefusedError(refused)
         return type(fault)(f"{self.model_name}: {fault}")
 
-    def _remember(self, reasoning: str, fields: dict[str, Any], messages: list[Message]) -> None:
-        """Keep ``fields`` for when the reasoning comes back in the chat; forget what is in no chat any more."""
-        sent = {message.get("reasoning_content") for message in messages}
-        self._replay = {text: kept for text, kept in self._replay.items() if text in sent} | {reasoning: fields}
+    def _remember(self, reasoning: str, fields: dict[str, Any]) -> None:
+        """Keep ``fields`` for when the reasoning comes back in the chat; the oldest are forgotten."""
+        if fields:
+            self._replay[reasoning] = fields
+            if len(self._replay) > _MOST_REPLAYED:
+                del self._replay[next(iter(self._replay))]
 
-    def _cost(self, answer: Any, usage: Usage) -> float | None:
-        cost = None
-        if self.knows_price:
-            with suppress(Exception):  # the price of an answer is not worth the answer
-                cost = price(self._litellm, self._config, answer, usage)
-        if cost is None and not self._warned_of_price:
-            self._warned_of_price = True
-            logger.warning("%s: the price is not known, the cost is not counted", self.model_name)
-        return cost
+    def _add_cost(self, response: LLMResponse, answer: Any, messages: list[Message]) -> None:
+        """Tell what ``response`` cost; what the provider did not count is estimated, but not told as its count."""
+        usage = replace(response.usage) if response.usage else Usage()
+        if self._prices is None:
+            if response.usage:
+                self._warn_once(_NO_PRICE)
+            return
+        if usage.prompt_tokens is None or usage.completion_tokens is None:
+            self._warn_once("%s: the provider does not tell all its tokens, the cost is an estimate")
+            answer = None
+            if usage.prompt_tokens is None:
+                usage.prompt_tokens = self.count_tokens(messages)
+            if usage.completion_tokens is None:
+                usage.completion_tokens = self.count_tokens([_as_message(response)])
+        try:
+            cost = price(self._litellm, self._config, self._prices, answer, usage)
+        except Exception:  # noqa: BLE001 - the price of an answer is not worth the answer
+            self._warn_once(_NO_PRICE)
+            return
+        if cost > 0:
+            response.usage = response.usage or Usage()
+            response.usage.cost_usd = cost
+
+    def _warn_once(self, warning: str) -> None:
+        if warning not in self._warned:
+            self._warned.add(warning)
+            logger.warning(warning, self.model_name)
+
+
+def _as_message(response: LLMResponse) -> Message:
+    message = Message(role="assistant", content=response.content)
+    if response.reasoning_content:
+        message["reasoning_content"] = response.reasoning_content
+    if response.tool_calls:
+        message["tool_calls"] = response.tool_calls
+    return message
 
 
 @hookimpl

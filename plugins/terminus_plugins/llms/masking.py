@@ -6,12 +6,13 @@ import os
 import re
 from typing import TYPE_CHECKING, Any
 
+from terminus_core import mask_text, secret_texts, secret_variables
+
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Mapping
 
 MASK = "***"
 
-_SECRET_NAME = re.compile(r"key|secret|password|passwd|authorization|credential|cookie|(^|[_-])token$", re.IGNORECASE)
 _SHORTEST = 6  # a shorter value is no secret, and masking it would garble words
 
 _FORMS = (
@@ -19,7 +20,6 @@ _FORMS = (
     (re.compile(r"\b(?:AIza[\w-]{20,}|AKIA[0-9A-Z]{12,})"), MASK),
     (re.compile(r"\b(bearer|basic)\s+[\w.~+/=-]{6,}", re.IGNORECASE), rf"\1 {MASK}"),
     (re.compile(r"(api[ _-]?key(?: provided)?[\"']?\s*[:=]\s*[\"']?)[^\s,\"'&]{6,}", re.IGNORECASE), rf"\1{MASK}"),
-    (re.compile(r"([?&](?:key|token|access_token)=)[^&\s\"']+", re.IGNORECASE), rf"\1{MASK}"),
     (re.compile(r"(//)[^/\s@]+@"), rf"\1{MASK}@"),
 )
 
@@ -27,29 +27,12 @@ _FORMS = (
 def mask_secrets(text: str, settings: Mapping[str, Any]) -> str:
     """``text`` with every known secret and everything of a key's form replaced by ``***``.
 
-    Known are the values in ``settings``, at any depth, under names such as ``api_key`` or ``Authorization``, and those
-    of environment variables with such names.
+    Known are the values in ``settings``, at any depth, that are masked wherever settings are shown, and those of
+    environment variables with such names.
     """
-    known = {value for value in (*_secrets_in(settings), *_environment_secrets()) if len(value) >= _SHORTEST}
+    known = {value for value in (*secret_texts(settings), *secret_variables(os.environ)) if len(value) >= _SHORTEST}
     for value in sorted(known, key=len, reverse=True):
         text = text.replace(value, MASK)
     for form, replacement in _FORMS:
         text = form.sub(replacement, text)
-    return text
-
-
-def _environment_secrets() -> Iterator[str]:
-    return (
-        value for name, value in os.environ.items() if name.upper().endswith(("KEY", "TOKEN", "SECRET", "PASSWORD"))
-    )
-
-
-def _secrets_in(value: Any, *, named: bool = False) -> Iterable[str]:
-    if isinstance(value, dict):
-        for name, inner in value.items():
-            yield from _secrets_in(inner, named=named or bool(_SECRET_NAME.search(str(name))))
-    elif isinstance(value, list):
-        for inner in value:
-            yield from _secrets_in(inner, named=named)
-    elif named and isinstance(value, str):
-        yield value.removeprefix("Bearer ")
+    return mask_text(text)

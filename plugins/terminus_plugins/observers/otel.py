@@ -144,7 +144,7 @@ class OtelObserver:
             },
         )
         if self._config.content:
-            self._root.set_attribute("gen_ai.input.messages", _messages([("user", run.instruction)]))
+            self._root.set_attribute("gen_ai.input.messages", _messages([("user", run.redact(run.instruction))]))
 
     @hookimpl
     def terminus_run_finished(self, result: RunResult) -> None:
@@ -205,7 +205,8 @@ class OtelObserver:
             },
         )
         if self._prompt:
-            prompt = [(message["role"], _text(message["content"])) for message in self._prompt]
+            # Where this filter stands among the others is not known: what masks secrets may come after it.
+            prompt = [(message["role"], run.redact(_text(message["content"]))) for message in self._prompt]
             self._chat.set_attribute("gen_ai.input.messages", _messages(prompt))
 
     @hookimpl

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from terminus_core import ContentPart, Message, TerminalText, hookimpl
-from terminus_plugins.observers.secret_forms import Masker, masked_in, secrets_in
+from terminus_core import ContentPart, Message, TerminalText, hookimpl, secret_texts
+from terminus_plugins.observers.pieces import Piece, Stream
+from terminus_plugins.observers.secret_forms import Masker, secrets_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,6 +53,7 @@ class Redact:
         self._config = config
         self._masker: Masker | None = None
         self._width: int | None = None
+        self._looks = Stream()
         self._unlisten: Callable[[], None] | None = None
         self._sent: dict[int, tuple[Message, Message]] = {}  # by identity: the chat keeps its messages as they are
 
@@ -71,12 +73,16 @@ class Redact:
     @hookimpl(trylast=True)
     def terminus_redact(self, run: Run, text: str) -> str:
         """Mask what goes into files and to observers."""
-        return self._masker_of(run).mask(text)
+        masker = self._masker_of(run)
+        return masker.mask_piece(text) if isinstance(text, Piece) else masker.mask(text)
 
     @hookimpl(tryfirst=True)
     def terminus_filter_observation(self, run: Run, text: str) -> TerminalText | None:
         """Mask what the terminal shows, also where a row ends within a secret."""
-        masked = self._masker_of(run).mask(text, self._width)
+        key = self._looks.key
+        masked = self._masker_of(run).mask(text, self._width, self._looks)
+        if getattr(text, "kind", "new") == "none":
+            self._looks.key = key  # the row with the cursor says nothing new
         if masked == text:
             return None
         left_out = getattr(text, "rows_left_out", 0)
@@ -100,7 +106,7 @@ class Redact:
         if self._masker is None:
             values = [
                 *secrets_in(os.environ, self._config.variables),
-                *masked_in(run.settings.model_dump(mode="json"), run.settings.masked()),
+                *secret_texts(run.settings.model_dump(mode="json")),
                 *self._config.secrets,
             ]
             self._masker = Masker(values, self._config.patterns)

@@ -14,7 +14,7 @@ from typing import Any
 
 from terminus_plugins.parsers.answer import BLANKS, MAX_DIGITS, place, shown
 from terminus_plugins.parsers.json_values import JSON_WORDS, PYTHON_WORDS, Pairs, Values
-from terminus_plugins.parsers.reply import REASONING
+from terminus_plugins.parsers.reply import REASONING, TORN_OBJECT, begins_line
 
 MAX_DEPTH = 100
 
@@ -34,6 +34,7 @@ _TOKEN = re.compile(
     """,
     re.VERBOSE | re.DOTALL | re.IGNORECASE,
 )
+_MORE = re.compile("[{<]")
 _ANSWER_KEY = re.compile(r"""["'](?:analysis|plan|commands|keystrokes|task_complete)["']""")
 
 
@@ -90,6 +91,7 @@ _STRICT = json.JSONDecoder(object_pairs_hook=_unique, parse_int=_number, parse_f
 
 def _tolerantly(text: str, start: int) -> ObjectText:
     grammar = _Grammar()
+    doubtful = 0  # where the first string begins that may hold more than a string
     for token in _TOKEN.finditer(text, start):
         kind = token.lastgroup
         if kind == "blank":
@@ -97,15 +99,20 @@ def _tolerantly(text: str, start: int) -> ObjectText:
         if kind == "torn" and grammar.want in ("key", "item", "value"):
             break
         if reason := grammar.take(kind, token[0]):
-            return _broken(text, start, token, reason)
+            return _broken(text, start, token, reason, doubtful)
+        if not doubtful and kind == "string" and _MORE.search(token[0]):
+            doubtful = token.start()
         if grammar.want == "end":
             return grammar.finish(token.end())
+    if TORN_OBJECT.match(text, start) and not begins_line(text, start):
+        return ObjectText(start + 1)  # the last words are prose
     return ObjectText(len(text), error=f"The JSON object that starts at {place(text, start)} is never closed.")
 
 
-def _broken(text: str, start: int, token: re.Match[str], reason: str) -> ObjectText:
+def _broken(text: str, start: int, token: re.Match[str], reason: str, doubtful: int) -> ObjectText:
     if not _ANSWER_KEY.search(text, start, token.end()):
-        return ObjectText(token.start())  # prose with a brace in it
+        # Prose with a brace in it: its quotes make no strings, and an answer may begin between two of them.
+        return ObjectText(doubtful + 1 if doubtful else token.start())
     error = f"The JSON is not valid at {place(text, token.start())}: {reason}."
     # The rest belongs to the broken object, unless it was all reasoning that ends somewhere outside its strings.
     for later in _TOKEN.finditer(text, token.start()):

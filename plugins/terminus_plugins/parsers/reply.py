@@ -23,6 +23,8 @@ UNTHINK = re.compile(r"</(?:think|thinking|reasoning|thought)\s*>", re.IGNORECAS
 """A closing tag of reasoning, whichever opened it."""
 TORN_TAG = re.compile(r"<(?:/?[a-z][^<>]*|/)?\Z", re.IGNORECASE)
 """A tag that the end of the text cuts."""
+TORN_OBJECT = re.compile(rf"\{{[{BLANKS}]*(?:[\"'][^\"']*)?\Z")
+"""An object of which the end of the text leaves no whole key."""
 
 _FENCE = re.compile(r"(?:`{3,}|~{3,})[ \t]*[\w+.-]*")
 _MAX_LINES = 20
@@ -150,8 +152,8 @@ def _refusal(reply: Reply, noun: str, *, was_cut: bool) -> str:
     """Why the reply has not exactly one answer to be used; ``""`` if it has."""
     answers = reply.answers
     if was_cut:
-        is_whole = len(answers) == 1 and answers[0].closed and not reply.error and not TORN_TAG.search(reply.text)
-        if is_whole:
+        is_torn = TORN_TAG.search(reply.after) or TORN_OBJECT.search(reply.after)
+        if len(answers) == 1 and answers[0].closed and not reply.error and not is_torn:
             return ""
         return f"The reply was cut off before its one {noun} was complete; nothing of it was run. Send a shorter one."
     if not reply.text.strip(BLANKS):
@@ -176,6 +178,12 @@ def neighbours(text: str, start: int, end: int) -> tuple[str, str]:
     while end < len(text) and text[end] in BLANKS:
         end += 1
     return text[start] if start >= 0 else "", text[end : end + 1]
+
+
+def begins_line(text: str, position: int) -> bool:
+    """Whether only blanks stand between a position and the start of its line."""
+    line = max(text.rfind("\n", 0, position), text.rfind("\r", 0, position)) + 1
+    return not text[line:position].strip(BLANKS)
 
 
 def _is_quoted(text: str, answer: Answer) -> bool:

@@ -51,6 +51,9 @@ class XmlParser(ResponseParser):
         """Read a reply. Never raises, whatever the model wrote."""
         reply = take_apart(response.content or "", _SCANNER, read_response)
         stray = CLOSING_TAG.search(reply.after)
+        if reply.answers and not reply.text[reply.answers[0].start :].lower().startswith("<response"):
+            # The root may have gone with a comment or reasoning that a command was to close.
+            stray = CLOSING_TAG.search(reply.before) or stray
         if stray and not reply.error:
             # A command that was to write such tags may have been taken for a whole answer.
             tag = shown(stray[0])

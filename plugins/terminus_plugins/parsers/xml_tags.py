@@ -54,6 +54,20 @@ def attributes(rest: str) -> tuple[dict[str, str], bool]:
     return found, is_odd
 
 
+def sections(text: str, start: int) -> tuple[str, int]:
+    """What the CDATA sections that begin at ``text[start]`` hold, and where the last one ends.
+
+    Raises:
+        ValueError: one is never closed.
+    """
+    pieces = []
+    while text.startswith(CDATA, start):
+        end = text.index(CDATA_END, start)
+        pieces.append(text[start + len(CDATA) : end])
+        start = end + len(CDATA_END)
+    return "".join(pieces), start
+
+
 def looks_unclosed(keystrokes: str) -> bool:
     """Whether raw keystrokes reach over the end that was meant: they hold another command, or end in a tag."""
     return bool(_COMMAND.search(keystrokes) or _LAST_TAG.search(keystrokes.rstrip(BLANKS)))

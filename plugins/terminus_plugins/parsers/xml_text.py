@@ -20,6 +20,7 @@ from terminus_plugins.parsers.xml_tags import (
     attributes,
     looks_unclosed,
     other_tags,
+    sections,
 )
 
 _NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:e[+-]?[0-9]+)?", re.IGNORECASE)
@@ -126,15 +127,29 @@ class _Reader:
         if name == "commands":
             self._read_commands(tag)
             return
-        content = self._content(tag, name)
+        raw = None if is_repeated or name == "task_complete" else self._raw_text(tag, name)
+        content = self._content(tag, name) if raw is None else raw
         if name == "task_complete":
             self._read_claim(content.strip(BLANKS))
         elif is_repeated:
             self._oddities[f"<{name}> stands twice; the first one was used."] = None
-        elif "<commands" in content.lower() and "</commands" in content.lower():
+        elif raw is None and "<commands" in content.lower() and "</commands" in content.lower():
             raise _BrokenError(f"<{name}> holds <commands>; is it closed?", self._at)
         else:
             self._answer.add_text(name, content.strip(BLANKS))
+
+    def _raw_text(self, tag: re.Match[str], name: str) -> str | None:
+        """What a text says that is CDATA and nothing else; ``None`` of any other."""
+        start = self._skip_blanks(tag.end())
+        if not self._text.startswith(CDATA, start):
+            return None
+        try:
+            raw, end = sections(self._text, start)
+        except ValueError:
+            return None
+        closing = CLOSING[name].match(self._text, self._skip_blanks(end))
+        self._at = closing.end() if closing else self._at
+        return raw if closing else None
 
     def _read_claim(self, word: str) -> None:
         if "<" in word:
@@ -218,14 +233,11 @@ class _Reader:
         self._answer.add_command(number, keystrokes, duration)
 
     def _cdata(self, start: int, number: int) -> str:
-        pieces = []
-        while self._text.startswith(CDATA, start):
-            end = self._text.find(CDATA_END, start)
-            if end < 0:
-                raise _BrokenError(f"Command {number}: {CDATA} is never closed.", len(self._text))
-            pieces.append(self._text[start + len(CDATA) : end])
-            start = end + len(CDATA_END)
-        closing = CLOSING["keystrokes"].match(self._text, start)
+        try:
+            keystrokes, end = sections(self._text, start)
+        except ValueError:
+            raise _BrokenError(f"Command {number}: {CDATA} is never closed.", len(self._text)) from None
+        closing = CLOSING["keystrokes"].match(self._text, end)
         if closing is None:
             raise _BrokenError(
                 f"Command {number}: </keystrokes> must follow {CDATA_END}; keystrokes that hold {CDATA_END} need two "
@@ -233,7 +245,7 @@ class _Reader:
                 len(self._text),
             )
         self._at = closing.end()
-        return "".join(pieces)
+        return keystrokes
 
     # -- what all tags have --------------------------------------------------------------------------------------------
 
@@ -283,6 +295,11 @@ class _Reader:
         if end < 0:
             raise _BrokenError("A comment is never closed.", len(self._text))
         return end + len("-->")
+
+    def _skip_blanks(self, position: int) -> int:
+        while self._text[position : position + 1] in BLANKS and position < len(self._text):
+            position += 1
+        return position
 
     def _begins_line(self) -> bool:
         before = self._at - 1

@@ -104,13 +104,15 @@ class Goal:
 
     Attributes:
         shell: process id of the shell whose prompts count; ``""``: any.
-        prompts: this many are enough at once; 0: a prompt, and quiet.
+        prompts: this many are enough at once; 0: no number is.
         jobs: whether a background job keeps a wait from ending.
+        quiet: whether a prompt, and quiet after it, are enough too.
     """
 
     shell: str
     prompts: int
     jobs: bool
+    quiet: bool
 
 
 @dataclass(slots=True, frozen=True)

@@ -17,7 +17,8 @@ import anyio
 
 from terminus_core import EnvironmentFailedError, SessionClosedError, TerminusError
 from terminus_plugins.tmux.channel import Channel, Request
-from terminus_plugins.tmux.protocol import ControlReader, Event, Exit, Output, Reply, quote
+from terminus_plugins.tmux.protocol import Attached, ControlReader, Event, Exit, Output, Reply, quote
+from terminus_plugins.tmux.shell import PANE
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
@@ -31,6 +32,11 @@ FIRST_PAUSE_SEC = 0.05
 LONGEST_PAUSE_SEC = 5.0
 STATUS_SEC = 1.0
 """How long the status of a client may take to be known after the end of its stream."""
+
+OURS = b"$0"
+"""Our session in tmux's words: the first one of the server."""
+GONE = ("server exited", "lost server")
+"""How the reasons begin that tell of the end of the server, not just of this client."""
 
 _ENDS = (anyio.EndOfStream, anyio.ClosedResourceError, anyio.BrokenResourceError, OSError)
 
@@ -216,11 +222,19 @@ class ControlChannel(Channel):
             if self._pending and self._pending[0].add(event):
                 self._pending.popleft()
         elif isinstance(event, Exit):
-            self.ended = "exit"
-            self._is_up = False
             self._told = event.reason
-        elif not self._is_up and not self._pending:
+            if not self._is_up or event.reason.startswith(GONE):  # else the next client finds out what has ended
+                self.ended = "exit"
+                self._is_up = False
+        elif self._is_up:
+            self._stay(event)
+        elif not self._pending:
             self._greet()
+
+    def _stay(self, attached: Attached) -> None:
+        """Go back to our session if something in it has led this client away: tmux tells a client of one only."""
+        if attached.session != OURS:
+            self._send(ControlRequest(f"switch-client -t {PANE}\n".encode(), 1, None, 0))
 
     def _greet(self) -> None:
         """What is written before the client is attached to a session is run before the command that makes it."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from terminus_plugins.tmux.protocol import Reply, quote
+from terminus_plugins.tmux.shell import PANE
 
 if TYPE_CHECKING:
     from terminus_plugins.tmux.channel import Foresight, Goal
@@ -20,22 +21,21 @@ if TYPE_CHECKING:
 
 STATE = "#{@ended};#{history_size};#{cursor_x};#{cursor_y};#{pane_path}"
 """tmux format of what every round ends with. The path comes last: a program may put anything in it."""
-PANE = "%0"
-"""The one pane of our server."""
 QUIET_SEC = 0.1
 """Quiet after a prompt that ends a wait where the number of prompts does not tell."""
 MARGIN = 8
 """Rows that a look takes above those that should be new: output may go on meanwhile."""
 
 # t: tmux. gone: a server that is no more is told as such. a: a file of command lists. q: the state. nap: not every
-# sleep knows fractions. w: wait at most $1 seconds, until $2 new prompts (0: any number, and quiet) of the form $3.
+# sleep knows fractions. w: wait at most $1 seconds, until $2 new prompts (0: no number is enough) of the form $3, or
+# with $4 one and quiet. A child that has not got to its exec yet still has our trap, and would lose a TERM: hence 9.
 _FUNCTIONS = """\
 unset TMUX TMUX_PANE
 timer=
-trap 'kill $timer 2>/dev/null' EXIT
+trap 'kill -9 $timer 2>/dev/null' EXIT
 trap exit HUP TERM PIPE
 t() {{ {client} "$@"; }}
-gone() {{ t has-session -t ={name} 2>/dev/null || {{ echo '{mark} gone'; exit; }}; }}
+gone() {{ t has-session -t {pane} 2>/dev/null || {{ echo '{mark} gone'; exit; }}; }}
 a() {{
   exec 3>&1
   err=$(t source-file "$1" 2>&1 >&3) || gone
@@ -58,16 +58,18 @@ w() {{
         now=${{path##*;}}
         case $now in '' | *[!0-9]* | 0?* | ??????????*) now=0 ;; esac
         if [ "$2" -gt 0 ] && [ $((now - number)) -ge "$2" ]; then back=1; break; fi
-        before=$line
-        nap {quiet}
-        q
-        if [ "$line" = "$before" ]; then back=1 quiet={quiet}; break; fi
-        continue ;;
+        if [ "$4" ]; then
+          before=$line
+          nap {quiet}
+          q
+          if [ "$line" = "$before" ]; then back=1 quiet={quiet}; break; fi
+          continue
+        fi ;;
     esac
     naps=$((naps + 1))
     if [ $naps -lt 8 ]; then nap 0.01; elif [ $naps -lt 50 ]; then nap 0.05; else nap 0.2; fi
   done
-  kill $timer 2>/dev/null
+  kill -9 $timer 2>/dev/null
   wait $timer 2>/dev/null
 }}
 over= back=1 quiet=0 line={line} path={path} now={number}
@@ -154,7 +156,6 @@ class RoundScript:
             _FUNCTIONS.format(
                 client=place.client,
                 folder=shlex.quote(place.folder),
-                name=place.name,
                 pane=PANE,
                 mark=mark,
                 state=shlex.quote(STATE),
@@ -189,7 +190,8 @@ class RoundScript:
             # After a wait that no prompt has ended, the number of prompts says nothing.
             part.append(f'enough=0; [ -z "$back" ] || enough={step.goal.prompts if step.goal else 0}')
             part.append("back= quiet=0 known=$path number=$now")
-            part.append(f"w {step.seconds:.3f} $enough {shlex.quote(_form(step.goal))}")
+            quiet = "1" if step.goal and step.goal.quiet else "''"
+            part.append(f"w {step.seconds:.3f} $enough {shlex.quote(_form(step.goal))} {quiet}")
         else:
             part.append("back=")
         self._parts.append('if [ -z "$over" ]; then\n' + "\n".join(part) + "\nfi\n")
@@ -239,4 +241,4 @@ def _lines(text: str) -> list[bytes]:
 
 def _form(goal: Goal | None) -> str:
     """The pattern of the paths (:mod:`.path_marks`) that may reach a goal."""
-    return f"B;{'0' if goal.jobs else '*'};{goal.shell or '*'};*" if goal else ""
+    return f"B;{'0;[cn]' if goal.jobs else '*'};{goal.shell or '*'};*" if goal else ""

@@ -34,8 +34,13 @@ _NAMED = {
     },
 }
 _MODIFIED = re.compile(r"(C-M-|C-|M-)([^\s\x00-\x1f\x7f])")
+# What xterm sends for the control key with these; with other digits and signs it sends just those.
+_CONTROLLED = dict(zip("2345678/?", "\x00\x1b\x1c\x1d\x1e\x1f\x7f\x1f\x7f", strict=True))
+_CONTROLLED |= {char: chr(ord(char.upper()) & 0x1F) for char in "abcdefghijklmnopqrstuvwxyz@[\\]^_"}
 _CONTROL = re.compile(r"[\x00-\x08\x0a-\x0c\x0e-\x1f\x7f]")
 _PASTE_END = "\x1b[201~"
+_KERNELS_LINE = 4095
+"""Bytes of one line that the kernel keeps for a program that is not there yet, such as a shell between two commands."""
 _CHUNK = 16_384
 """Characters in one tmux command: a longer text goes in several, in order."""
 
@@ -71,19 +76,23 @@ def key_data(name: str) -> str | None:
         return None
     modifiers, char = match.groups()
     if modifiers != "M-":
-        char = "\x7f" if char == "?" else chr(ord(char.upper()) & 0x1F) if char.isascii() else char
+        char = _CONTROLLED.get(char.lower(), char)
     return char if modifiers == "C-" else "\x1b" + char
 
 
 def compile_keys(keystrokes: str, pane: str) -> Keys:
     """Turn keystrokes into tmux commands for ``pane``."""
     pressed = key_data(keystrokes)
-    if pressed is not None:
-        lists: tuple[tuple[str, ...], ...] = ((f"send-keys -t {pane} {quote(keystrokes)}",),)
+    lists: tuple[tuple[str, ...], ...]
+    if pressed is not None:  # tmux itself knows the named ones, whose bytes a program can choose
+        named = keystrokes in _NAMED
+        lists = ((f"send-keys -t {pane} {quote(keystrokes)}",),) if named else (tuple(_typed(pressed, pane)),)
         return Keys(lists, pressed.encode(errors="replace"), int(pressed == "\r"), plain=pressed == "\r")
     text = keystrokes.replace("\r\n", "\r").replace("\n", "\r")
     plain = _CONTROL.search(text) is None
-    if "\t" in text and "\r" in text.rstrip("\r") and _PASTE_END not in text:
+    others = text.rstrip("\r").split("\r")[1:]
+    is_shaky = "\t" in text or any(len(line.encode(errors="replace")) > _KERNELS_LINE for line in others)
+    if others and is_shaky and _PASTE_END not in text:
         lists = _pasted(text, pane)
     else:
         lists = tuple((command,) for command in _typed(text, pane))
@@ -105,9 +114,9 @@ def _typed(text: str, pane: str) -> list[str]:
 
 
 def _pasted(text: str, pane: str) -> tuple[tuple[str, ...], ...]:
-    """Several lines with tabs: bracketed paste where the program asked for it, the last Enter keys apart.
+    """Several lines with tabs or long ones: bracketed paste where the program asked for it, the last Enter keys apart.
 
-    A shell's line editor would take the tabs for completion.
+    A shell's line editor would take the tabs for completion; and it reads line by line, with the kernel in between.
     """
     body = text.rstrip("\r")
     fill = [

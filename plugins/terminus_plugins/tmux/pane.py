@@ -13,6 +13,7 @@ from terminus_plugins.tmux.events import SCREEN_STATE
 from terminus_plugins.tmux.protocol import Reply, quote
 from terminus_plugins.tmux.rows import STATE, Look, State
 from terminus_plugins.tmux.scroll import ScrollCounter, UnseenScroll
+from terminus_plugins.tmux.shell import PANE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +31,6 @@ class Pane:
 
     Attributes:
         channel: the way to the server.
-        id: the pane's name in tmux, such as ``%0``.
         scroll: how many rows have left its history.
         is_blind: output may be missing since the last look.
         drawn: takes the answers to :meth:`draw_list`, of which each look then brings some along.
@@ -38,7 +38,6 @@ class Pane:
 
     def __init__(self, config: TmuxConfig) -> None:
         self.channel: Channel
-        self.id = "%0"
         self.scroll = ScrollCounter(config.history_limit, config.pane_width, config.pane_height)
         self._config = config
         self._usual = 8  # rows that a look takes above the screen
@@ -74,13 +73,13 @@ class Pane:
 
     async def tell(self, format_: str) -> str:
         """What tmux says about the pane in one of its formats."""
-        reply = (await self.ask(f"display-message -p -t {self.id} {quote(format_)}"))[0]
+        reply = (await self.ask(f"display-message -p -t {PANE} {quote(format_)}"))[0]
         return reply.lines[0].decode(errors="replace")
 
     async def capture(self, *, entire: bool) -> str:
         """The screen, or the whole history with it."""
         start = " -S -" if entire else ""
-        lines = (await self.ask(f"capture-pane -p -t {self.id}{start}"))[0].lines
+        lines = (await self.ask(f"capture-pane -p -t {PANE}{start}"))[0].lines
         return (await _decode(b"\n".join(lines))).rstrip("\n")
 
     def gap(self) -> None:
@@ -92,7 +91,7 @@ class Pane:
         """Count the rows of output, and ask for the size of the history before the count gets vague."""
         if self.scroll.output(escaped) and (self._sizing is None or self._sizing.finished):
             self._sizing = self.channel.post(
-                f"display-message -p -t {self.id} '#{{history_size}}'",
+                f"display-message -p -t {PANE} '#{{history_size}}'",
                 then=self._sized,
             )
 
@@ -145,8 +144,8 @@ class Pane:
                 scroll.cleared(size)
 
         self.channel.post(
-            f"display-message -p -t {self.id} '#{{history_size}}'",
-            f"if-shell -F -t {self.id} '#{{==:#{{history_size}},{size}}}' 'clear-history -t {self.id}'",
+            f"display-message -p -t {PANE} '#{{history_size}}'",
+            f"if-shell -F -t {PANE} '#{{==:#{{history_size}},{size}}}' 'clear-history -t {PANE}'",
             then=cleared,
         )
 
@@ -155,20 +154,20 @@ class Pane:
         drawing = self.draw_list() if self.drawn else ()
         return (
             *drawing,
-            f"capture-pane -p -t {self.id} -S -{back}",
-            f"display-message -p -t {self.id} {_STATE}",
+            f"capture-pane -p -t {PANE} -S -{back}",
+            f"display-message -p -t {PANE} {_STATE}",
         )
 
     def draw_list(self) -> tuple[str, str]:
         """The command list of a screen with its colours and its cursor."""
-        return (f"capture-pane -p -e -t {self.id}", f"display-message -p -t {self.id} {_SCREEN_STATE}")
+        return (f"capture-pane -p -e -t {PANE}", f"display-message -p -t {PANE} {_SCREEN_STATE}")
 
     async def _look_from(self, back: int, check: tuple[int, int] | None = None) -> Look:
         """Take the screen and ``back`` rows above it; ``check``: bounds of more, in rows above the screen."""
         note = _Note(self.scroll)
         commands = self._look_list(back)
         if check is not None:
-            commands = (f"capture-pane -p -t {self.id} -S -{check[0]} -E -{check[1]}", *commands)
+            commands = (f"capture-pane -p -t {PANE} -S -{check[0]} -E -{check[1]}", *commands)
         replies = await self.answers(self.channel.post(*commands, then=note))
         look = await self._made(note, replies)
         if check is not None:

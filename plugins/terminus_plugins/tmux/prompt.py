@@ -1,8 +1,9 @@
 """What the shell says about itself: marks (OSC 133) that its prompt writes among the output. No input or output here.
 
 ``D``: a command has ended; ``B``: the prompt is drawn; ``C``: a command begins; ``X``: the shell itself has ended. Each
-names its shell, so that nested shells are told apart. Any program can write such marks: they are a hint about time,
-never about success.
+names its shell, so that nested shells are told apart. ``D`` ends with flags: ``c``, this bash can tell when a command
+begins (PS0, since 4.4); ``j``, its last background process runs on, though it may be no job any more. Any program can
+write such marks: they are a hint about time, never about success.
 """
 
 from __future__ import annotations
@@ -12,12 +13,18 @@ import re
 _SIGNS = re.compile(rb"\x1b(?:\]133;([BCDX]);([^\x07\x1b]*)\x07|\[\?2004([hl])|(c|\[3J))")
 _UNFINISHED = re.compile(rb"\x1b(?:\](?:1(?:3(?:3(?:;[^\x07\x1b]{,80})?)?)?)?|\[(?:3|\?(?:2(?:0(?:04?)?)?)?)?)?\Z")
 
-# bash runs this before each prompt, and keeps ``$?``. The mark B is added to whatever prompt the user has.
-PROMPT_COMMAND = (
-    r"""printf '\033]133;D;%s;%s\007' "$?" "$$"; """
-    r"""case $PS1 in *'133;B;'*) ;; *) PS1="$PS1"'\[\e]133;B;\j;$$\a\]' ;; esac"""
-)
 PS0 = r"\e]133;C;$$\a"
+# bash runs this before each prompt, and keeps ``$?``. The marks B and C are added to the user's own PS1 and PS0.
+# All is said where the prompt is written, neither ``set -x`` nor ``set -u`` says a word about it, and no other shell
+# inherits what only bash can read.
+PROMPT_COMMAND = (
+    r"""{ printf '\033]133;D;%s;%s;' "$?" "$$"; """
+    r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) ;; *) printf c ;; esac; """
+    r"""kill -0 "${!-}" && printf j; printf '\007'; """
+    r"""case ${PS1-} in *'133;B;'*) ;; *) PS1="${PS1-}"'\[\e]133;B;\j;$$\a\]' ;; esac; """
+    rf"""case ${{PS0-}} in *'133;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """
+    r"""export -n PS1 PS0; } 3>&2 2>/dev/null >&3"""
+)
 
 
 class PromptState:
@@ -26,7 +33,8 @@ class PromptState:
     Attributes:
         idle: the shell shows its prompt: D, then B, and nothing sent since.
         prompts: prompts shown since the last :meth:`sent`.
-        jobs: the shell's background and stopped jobs at the last prompt.
+        jobs: the shell's background and stopped jobs at the last prompt, and a process that it has disowned.
+        begins: the shell tells when a command begins.
         shell: the process id of the shell that the marks belong to, ``None`` before its first prompt.
         end_status: exit status in the end mark; ``None`` as long as the shell lives.
         reading: a line editor has asked for bracketed paste: it reads.
@@ -43,7 +51,9 @@ class PromptState:
         """A new shell, whose end mark carries ``token``."""
         self._token = token.encode()
         self._done = False
+        self._disowned = False
         self.idle = False
+        self.begins = False
         self.reading = False
         self.prompts = 0
         self.jobs = 0
@@ -83,15 +93,18 @@ class PromptState:
             self.end_status = _number(values[-1])
         elif kind == b"D" and len(values) > 1:
             self.shell = self.shell or values[1]
-            self._done = values[1] == self.shell
             self.idle = False
+            self._done = values[1] == self.shell
+            if self._done:
+                self.begins = b"c" in values[-1]
+                self._disowned = b"j" in values[-1]
         elif kind == b"C" and values[0] == self.shell:
             self._done = self.idle = False
         elif kind == b"B" and self._done and len(values) > 1 and values[1] == self.shell:
             self._done = False
             self.idle = True
             self.prompts += 1
-            self.jobs = _number(values[0])
+            self.jobs = _number(values[0]) or int(self._disowned)
 
 
 def _number(text: bytes) -> int:

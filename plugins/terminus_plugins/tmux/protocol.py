@@ -32,7 +32,9 @@ class Exit:
 
 @dataclass(slots=True)
 class Attached:
-    """This client is attached to a session."""
+    """This client is attached to a session, or to another one than before; ``session``: its number, such as ``$0``."""
+
+    session: bytes
 
 
 Event: TypeAlias = Reply | Output | Exit | Attached
@@ -80,7 +82,7 @@ class ControlReader:
         if line.startswith(b"%begin "):
             self._stamp = line[7:]
         elif line.startswith(b"%session-changed "):
-            events.append(Attached())
+            events.append(Attached(line.split(b" ")[1]))
         elif line == b"%exit" or line.startswith(b"%exit "):
             events.append(Exit(line[6:].decode(errors="replace").strip()))
 

@@ -7,6 +7,9 @@ cuts fits, it is certain.
 
 from __future__ import annotations
 
+_FEEDS = (b"\\013", b"\\014", b"\\033D", b"\\033E")
+"""What scrolls like a line feed: VT, FF, IND, NEL, as tmux escapes them."""
+
 
 class ScrollCounter:
     """Counts trimmed rows.
@@ -32,6 +35,8 @@ class ScrollCounter:
 
     def output(self, escaped: bytes) -> bool:
         """Take output, in tmux's escaped form; ``True`` if it is time to look at the size again."""
+        for feed in _FEEDS:
+            escaped = escaped.replace(feed, b"\\012")
         lines = escaped.split(b"\\012")
         self._feeds += len(lines) - 1
         self._wraps += 1 + sum(len(line) // self.width for line in lines if len(line) >= self.width)

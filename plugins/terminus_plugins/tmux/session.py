@@ -12,7 +12,7 @@ from terminus_plugins.tmux.keys import Keys, compile_keys
 from terminus_plugins.tmux.pane import Pane
 from terminus_plugins.tmux.protocol import Reply, quote, unescape
 from terminus_plugins.tmux.rows import RowReader
-from terminus_plugins.tmux.shell import Place, pane_argv, respawn
+from terminus_plugins.tmux.shell import PANE, Place, pane_argv, respawn
 from terminus_plugins.tmux.watch import ShellWatch
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from terminus_plugins.tmux.config import TmuxConfig
 
-KEPT = "#{pid} #{pane_id} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
+KEPT = "#{pid} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
 """What is asked first; the options hold what a later process needs to know (:meth:`TmuxSession._keep`)."""
 
 REPAIRED = "[The connection to the terminal was lost for {:.1f} s. It works again, and every key has arrived once.]"
@@ -60,10 +60,10 @@ class TmuxSession(Session):
         if not channel.streams:
             self.capabilities = self.capabilities - {"stream"}
         try:
-            reply = (await self._pane.ask(f"display-message -p -t ={self.place.name}: {quote(KEPT)}"))[0]
+            reply = (await self._pane.ask(f"display-message -p -t {PANE} {quote(KEPT)}"))[0]
         except TimeoutError as error:
             raise EnvironmentFailedError(f"tmux does not start: {error}") from error
-        self.server, self._pane.id, width, history, kept = reply.lines[0].decode().split(" ", 4)
+        self.server, width, history, kept = reply.lines[0].decode().split(" ", 3)
         self._pane.scroll.width = int(width)
         if not resumed:
             await self._watch.wait_until_ready()
@@ -77,7 +77,7 @@ class TmuxSession(Session):
 
     def on_output(self, pane: bytes, escaped: bytes) -> None:
         """Take what a program wrote; called by the channel, in order."""
-        if pane != self._pane.id.encode():
+        if pane != PANE.encode():
             return
         self._watch.wrote()
         self._pane.count(escaped)
@@ -146,9 +146,11 @@ class TmuxSession(Session):
         if not self._together:
             await self._settle_posted()
         was_idle = self._watch.prompt.idle or self._together
-        keys = compile_keys(keystrokes, self._pane.id)
+        keys = compile_keys(keystrokes, PANE)
         if keystrokes:
             self._type(keys, soon=not block and min_timeout_sec <= 0)
+            if self._pane.channel.streams and (block or min_timeout_sec > 0):
+                await self._settle_posted()  # a prompt that is on its way was drawn before these keys
         self._together = is_held and not block
         if block and keys.runs:
             ended = await self._watch.wait_for_end(keys, max_timeout_sec, was_idle=was_idle)
@@ -192,7 +194,7 @@ class TmuxSession(Session):
             if self._watch.dead or channel.ended == "exit":
                 return False
             try:
-                await channel.ask(f"has-session -t ={self.place.name}")
+                await channel.ask(f"has-session -t {PANE}")
                 return not await self._watch.is_over()
             except TimeoutError:
                 continue
@@ -228,7 +230,7 @@ class TmuxSession(Session):
         Raises:
             TimeoutError, SessionClosedError, EnvironmentFailedError: as for :meth:`send_keys`.
         """
-        await self._pane.ask(f"resize-window -t ={self.place.name}: -x {width} -y {height}")
+        await self._pane.ask(f"resize-window -t {PANE} -x {width} -y {height}")
         self._pane.scroll.width, self._pane.scroll.height = width, height
         self._listeners.tell("resize", (width, height))
 
@@ -246,8 +248,8 @@ class TmuxSession(Session):
             self._rows.forget()
 
         request = self._pane.channel.post(
-            f"set-option -p -u -t {self._pane.id} @ended",
-            respawn(self._pane.id, pane_argv(self.place, self._config.shell, token)),
+            f"set-option -p -u -t {PANE} @ended",
+            respawn(PANE, pane_argv(self.place, self._config.shell, token)),
             then=restarted,
             once=True,
         )
@@ -261,19 +263,22 @@ class TmuxSession(Session):
         """Note in tmux what another process needs to know about the shell."""
         shell = self._watch.prompt.shell or b""
         values = {"@token": self.token, "@shell": shell.decode(errors="replace"), "@home": self._watch.home}
-        self._pane.channel.post(
-            *(f"set-option -p -t {self._pane.id} {key} {quote(text)}" for key, text in values.items())
-        )
+        self._pane.channel.post(*(f"set-option -p -t {PANE} {key} {quote(text)}" for key, text in values.items()))
 
     def _type(self, keys: Keys, *, soon: bool) -> None:
         """Send keys without waiting for the answer: the next one proves that they have been taken."""
         self._watch.prompt.sent()
+
+        def typed(_: Sequence[Reply]) -> None:
+            self._watch.prompt.sent()  # what has come before this answer was written before these keys
+            self._listeners.tell("input", keys.data)
+
         post = self._pane.channel.post
         first, *rest = keys.lists
         self._posted = post(
-            f"copy-mode -q -t {self._pane.id}",
+            f"copy-mode -q -t {PANE}",
             *first,
-            then=lambda _: self._listeners.tell("input", keys.data),
+            then=typed,
             once=True,
             soon=soon,
         )

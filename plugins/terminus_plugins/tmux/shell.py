@@ -13,6 +13,8 @@ from terminus_plugins.tmux.protocol import quote
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+PANE = "%0"
+"""Our pane in tmux's words: the first one of a server of its own. Others come when somebody runs tmux in it."""
 BASE = "/tmp/terminus-$(id -u)"  # noqa: S108 - made with mode 0700 and checked; a socket's path must be short
 KEEPERS = frozenset({"sleep", "env"})
 """What tmux calls the pane's program when only the keeper is left (``env``: its own first word, when the terminal
@@ -103,13 +105,14 @@ class Place:
         socket = shlex.quote(f"{self.folder}/socket")
         return (
             f"[ -S {socket} ] || {{ echo '%exit its server is gone'; exit 1; }}; "
-            f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t ={self.name}"
+            f"unset TMUX; exec {self.client} -f /dev/null -C attach-session -t {PANE}"
         )
 
     def start(self, argv: Sequence[str], owner: str, *, width: int, height: int, history_limit: int) -> str:
         """Command line that makes folder, server and session, and becomes a control-mode client, unless by exec.
 
-        history-limit counts only for windows made after it; window-size before the first window crashes tmux 3.3a.
+        history-limit counts only for windows made after it. tmux 3.3a crashes at each new window while the global
+        window-size is manual; resize-window makes it so for ours alone.
         """
         # Where nobody reads what programs write, ``clear`` must not wipe the history unseen: this terminal cannot.
         terminal = ("set-option -g default-terminal screen-256color",) if self.by_exec else ()
@@ -121,8 +124,7 @@ class Place:
             "set-option -gw automatic-rename off",
             "set-option -s set-clipboard off",
             f"new-session {'-d ' if self.by_exec else ''}-x {width} -y {height} -s {self.name} {shlex.join(argv)}",
-            "set-option -g window-size manual",
-            f"resize-window -t ={self.name}: -x {width} -y {height}",
+            f"resize-window -t {PANE} -x {width} -y {height}",  # and keeps that size, whoever attaches
         )
         folder = shlex.quote(self.folder)
         commands = " \\; ".join(lists)
@@ -145,7 +147,7 @@ class Place:
     def leave(self) -> str:
         """Let the server live on without an owner, so that it is never swept; if it is gone, remove its folder."""
         folder = shlex.quote(self.folder)
-        return f"{self.client} has-session -t ={self.name} && rm -f {folder}/owner || rm -rf {folder}"
+        return f"{self.client} has-session -t {PANE} && rm -f {folder}/owner || rm -rf {folder}"
 
 
 def pane_argv(place: Place, shell: str, token: str) -> list[str]:

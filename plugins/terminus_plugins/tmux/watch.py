@@ -43,6 +43,7 @@ class ShellWatch:
     def __init__(self, pane: Pane, config: TmuxConfig, token: str) -> None:
         self.prompt = PromptState(token)
         self.dead = False
+        self._unconfirmed = False
         self.home = ""
         self.is_blind = False
         self._pane = pane
@@ -55,6 +56,7 @@ class ShellWatch:
         """Another shell has been started, whose end mark carries ``token``."""
         self.prompt.restart(token)
         self.dead = False
+        self._unconfirmed = False
         self._spoke = False
         self._last_output = time.monotonic()
 
@@ -91,12 +93,12 @@ class ShellWatch:
             return True
         if self.prompt.end_status is None:
             return False
-        for attempt in range(6):
+        for attempt in range(1 if self._unconfirmed else 6):
             if await self._pane.tell("#{pane_current_command}") in KEEPERS:
                 self.dead = True
                 return True
             await anyio.sleep(0.01 * 2**attempt)
-        self.prompt.end_status = None
+        self._unconfirmed = True  # something else still runs in the pane: asked again with the next call
         return False
 
     # -- waits ---------------------------------------------------------------------------------------------------------
@@ -118,19 +120,24 @@ class ShellWatch:
         """Wait at most ``seconds`` for the end of the command that was typed; ``True`` if it has ended."""
         started = time.monotonic()
         goal = self.end_of(keys, was_idle=was_idle, jobs=False)
+        home_since = math.inf
         while (now := time.monotonic()) - started < seconds and not await self.is_over():
             pause = POLL_SEC
             if self.prompt.shell is not None and not self.is_blind:
                 pause = self._pause(goal)
                 if pause <= 0:
                     return True
-            # A shell that does not tell: in the foreground again, and quiet.
-            elif now - max(started, self._last_output) >= 2 * SETTLE_SEC and self.home == await self._pane.tell(
-                "#{pane_current_command}"
-            ):
+            # A shell that does not tell: in the foreground again, and quiet; not just between two programs of one line.
+            elif now - max(started, self._last_output) < SETTLE_SEC or not await self._is_home():
+                home_since = math.inf
+            elif (home_since := min(home_since, now)) <= now - SETTLE_SEC:
                 return True
             await self._sleep(min(pause, started + seconds - now), goal)
         return await self.is_over()
+
+    async def _is_home(self) -> bool:
+        """Whether the shell itself is in the foreground."""
+        return await self._pane.tell("#{pane_current_command}") == self.home
 
     def end_of(self, keys: Keys, *, was_idle: bool, jobs: bool) -> Goal:
         """The end of what was typed, as a goal of a wait.
@@ -140,7 +147,10 @@ class ShellWatch:
             was_idle: whether the shell was at its prompt then.
             jobs: whether a background job keeps a wait from ending.
         """
-        return Goal((self.prompt.shell or b"").decode(), keys.enters if was_idle and keys.plain else 0, jobs)
+        prompts = keys.enters if was_idle and keys.plain else 0
+        # Between two lines a shell that does not tell when it begins looks as if it had ended.
+        quiet = self.prompt.begins or not keys.enters
+        return Goal((self.prompt.shell or b"").decode(), prompts, jobs, quiet)
 
     def _pause(self, goal: Goal) -> float:
         """How long to wait until the goal may be reached: 0, it is."""
@@ -149,6 +159,8 @@ class ShellWatch:
             return math.inf
         if 0 < goal.prompts <= prompt.prompts:
             return 0.0
+        if not (goal.quiet or prompt.begins):
+            return math.inf
         return self._last_output + SETTLE_SEC - time.monotonic()
 
     async def wait_until_ready(self) -> None:
@@ -169,7 +181,7 @@ class ShellWatch:
             if pause <= 0:
                 self.home = await self._pane.tell("#{pane_current_command}")
                 return
-            await self._sleep(min(pause, left), Goal("", 1, jobs=False))
+            await self._sleep(min(pause, left), Goal("", 1, jobs=False, quiet=True))
         raise EnvironmentFailedError(
             f"the shell showed no prompt within {limit:g} seconds: look at its start-up files, "
             "or raise start_timeout_sec in [session.tmux]"

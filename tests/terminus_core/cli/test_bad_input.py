@@ -1,6 +1,10 @@
 """Whatever is wrong before a run exists: one clear line on stderr, exit 2, no traceback."""
 
 import json
+import shlex
+import subprocess
+import sys
+from contextlib import chdir
 
 import pytest
 
@@ -23,6 +27,13 @@ SETTINGS = [
     (("--set", "agent=5"), "setting agent (command line): a table would be right"),
     (("--set", "session.tmux=5"), "setting session.tmux (command line): a table would be right"),
     (("--set", "agent.model.x=5"), "setting agent.model (command line): input should be a valid string"),
+    (("--set", r'agent.logs_dir="a\u0000b"'), "setting agent.logs_dir (command line): it holds a NUL character"),
+    (("--set", r'agent.logs_dir="a\ud83d"'), "setting agent.logs_dir (command line): it holds half a surrogate pair"),
+    (("--set", r'agent.session_id="a\u0000b"'), "setting agent.session_id (command line): it holds a NUL character"),
+    (
+        ("--logs-dir", "~nobody_of_this_name/x"),
+        "setting agent.logs_dir (command line): ~nobody_of_this_name/x: no such",
+    ),
     (("--set", "nothing"), "--set nothing: KEY=VALUE would be right"),
     (("--set", ".=1"), "--set .=1: KEY=VALUE would be right"),
     (("--set", "agent.observers=[1, "), "setting agent.observers (command line): input should be a valid list"),
@@ -116,6 +127,44 @@ def test_a_folder_that_holds_a_run_is_refused(terminus):
     done = terminus("run", "x", *terminus.script(*DONE), "--logs-dir", "old")
     assert done.returncode == 2
     assert "holds a run already" in one_line(done)
+
+
+@pytest.mark.parametrize("words", [("run", "x"), ("demo",)])
+def test_a_working_folder_that_is_gone(words, terminus, in_process):
+    script = terminus.script(*DONE)
+    gone = terminus.folder / "gone"
+    gone.mkdir()
+    with chdir(gone):
+        gone.rmdir()
+        done = in_process(*words, *script)
+    assert done.returncode == 2
+    assert "No such file or directory" in one_line(done)
+
+
+@pytest.mark.parametrize(
+    ("words", "closed", "code"),
+    [
+        (("plugins",), ">&-", 0),
+        (("plugins",), "2>&-", 0),
+        (("plugins", "--nothing"), "2>&-", 2),
+        (("run", "-"), "<&-", 2),
+        (("run", "-"), "<&- >&- 2>&-", 2),
+        (("run", "x", "--llm", "scripted"), ">&- 2>&-", 2),
+    ],
+)
+def test_closed_streams_are_empty_ones(words, closed, code, terminus):
+    line = f"{shlex.join([sys.executable, '-m', 'terminus_core', *words])} {closed}"
+    done = subprocess.run(
+        ["sh", "-c", line],
+        cwd=terminus.folder,
+        env=terminus.env,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == code
+    assert "Traceback" not in done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("command", [("run", "x"), ("demo",), ("plugins",), ("hooks",), ("config",)])

@@ -60,6 +60,13 @@ def test_quiet_prints_the_summary_only(terminus, in_process):
     assert last_json(done)["files"] == []
 
 
+def test_the_task_that_is_shown_is_redacted(terminus, in_process, monkeypatch):
+    monkeypatch.setenv("SHOP_TOKEN", "zzq-hidden-value")
+    done = in_process("run", "log in with zzq-hidden-value", *terminus.script(*DONE), "--observer", "redact")
+    assert "task: log in with ***" in done.stdout.splitlines()
+    assert "zzq-hidden" not in done.stdout + done.stderr
+
+
 def test_instruction_from_stdin(terminus):
     done = terminus("run", "-", *terminus.script(*DONE), stdin="two\nlines\n")
     assert done.returncode == 0

@@ -70,6 +70,26 @@ def test_what_cannot_be_shown_is_said_in_one_line(run, capsys, arguments, said):
     assert said is None or (said in told and told.count("\n") == 1)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        '{"instruction": NaN, "status": "completed"}',
+        '{"instruction": 1e999, "status": NaN, "reason": -Infinity}',
+        '{"instruction": ' + "[" * 600 + "]" * 600 + "}",
+        '{"status": ' + "[" * 600 + "]" * 600 + "}",
+        '{"instruction": ' + "[" * 100_000,
+        "[" * 100_000 + "]" * 100_000,
+    ],
+    ids=["NaN", "infinite", "deep", "deep status", "deeper and torn", "deeper"],
+)
+def test_an_odd_record_of_the_run_is_no_reason_to_show_nothing(run, capsys, record):
+    (run / "run.json").write_text(record)
+    for path in (run, run.parent):
+        assert main(["view", str(path)]) == 0
+        assert "Plan: go on." in (path / "report.html").read_text()
+    assert capsys.readouterr().err == ""
+
+
 def test_no_run_at_all(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["view"]) == 2
@@ -143,3 +163,24 @@ def test_a_recording_that_does_not_say_when_begins_with_the_first_step(run, caps
     assert main(["cast", "markers", str(path), "--trajectory", str(run / "trajectory.json")]) == 0
     assert "does not say when it was made" in capsys.readouterr().err
     assert '[5.0, "m"' in path.read_text()
+
+
+@pytest.mark.parametrize("beginning", ["9" * 400, "1e999", "NaN", "true"], ids=["400 digits", "1e999", "NaN", "true"])
+def test_a_recording_that_cannot_have_begun_then_does_not_say_when(run, capsys, beginning):
+    path = run / "recording.cast"
+    path.write_text(f'{{"version": 2, "width": 80, "height": 24, "timestamp": {beginning}}}\n[9.0, "o", "b"]\n')
+    assert main(["view", str(run)]) == 0
+    assert main(["cast", "markers", str(path), "--trajectory", str(run / "trajectory.json")]) == 0
+    assert "does not say when it was made" in capsys.readouterr().err
+    assert '[5.0, "m"' in path.read_text()
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "-inf", "1e308"])
+def test_an_offset_that_no_clock_has_is_refused(run, capsys, seconds):
+    path = run / "recording.cast"
+    before = path.read_bytes()
+    arguments = ["cast", "markers", str(path), "--trajectory", str(run / "trajectory.json")]
+    assert main([*arguments, "--offset", seconds]) == 2
+    told = capsys.readouterr().err
+    assert told == f"terminus: --offset {seconds.replace('1e308', '1e+308')}: clocks do not differ by that\n"
+    assert path.read_bytes() == before

@@ -141,6 +141,28 @@ def test_lines_that_are_no_events_are_named(tmp_path):
     assert [warning.split(" is ")[0] for warning in cast.warnings] == [f"line {n}" for n in range(3, 9)]
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param('[1.0, "m", {"a": 1}]', id="as-02 a label that is an object"),
+        pytest.param('[1.0, "m", ["x"]]', id="as-02 a label that is a list"),
+        pytest.param('["' + "9" * 10_000_000 + '", "o", "b"]', id="as-02 a time that is a long text"),
+        pytest.param('[true, "o", "b"]', id="as-02 a time that is a truth value"),
+        pytest.param('[NaN, "o", "b"]', id="as-02 a time that is no number"),
+        pytest.param("[" + "9" * 4000 + ', "o", "b"]', id="as-02 a time that never comes"),
+        pytest.param("[1.0, " + "[" * 600 + "]" * 600 + ', "b"]', id="as-02 a code that is a deep list"),
+    ],
+)
+@pytest.mark.parametrize("header", [HEADER_2, HEADER_3], ids=["format 2", "format 3"])
+def test_one_bad_line_does_not_make_the_recording_useless(tmp_path, header, line):
+    path = write(tmp_path / "a.cast", header, '[0.5, "o", "a"]', line, '[2.0, "o", "b"]')
+    n_added, warnings = add_markers(path, [(0.7, "here")])
+    assert n_added == 1
+    assert warnings == [f"line 3 is no event and was left out: {line[:40].strip()}"]
+    assert [event[1:] for event in events(path)] == [["o", "a"], ["m", "here"], ["o", "b"]]
+    assert read_cast(path).markers == [(0.7, "here")]
+
+
 def test_events_of_a_later_format_and_their_spelling_are_kept(tmp_path):
     line = '[1.000000,"o","\\u001b[0m \\u2028 é"]'
     path = write(tmp_path / "a.cast", HEADER_2, line, '[2, "q", {"new": 1}]')

@@ -8,7 +8,7 @@ import pytest
 from terminus_core.errors import ConfigError
 from terminus_core.report.documents import DocumentError, read_documents
 from terminus_core.report.linking import episode_markers, place_steps
-from terminus_core.report.runs import find_runs, newest_run, read_run, stamp_of, summary_of
+from terminus_core.report.runs import find_runs, newest_run, read_run, read_steps, stamp_of, summary_of
 
 from .conftest import BEGIN, agent_step, prompt_step, trajectory
 
@@ -125,6 +125,23 @@ def test_references_stay_below_the_folder(tmp_path):
     assert [ref["doc"] for ref in shown["results"][0]["refs"]] == [None, None, None, "t.json", None, None]
 
 
+def test_a_chain_of_documents_may_be_long(tmp_path, save):
+    """Longer than functions that call each other could follow it."""
+    names = ["trajectory.json", *(f"trajectory.cont-{n}.json" for n in range(1, 1200))]
+    documents = {}
+    for number, (name, following) in enumerate(zip(names, [*names[1:], None], strict=True), start=1):
+        fields = {"continued_trajectory_ref": following} if following else {}
+        documents[name] = trajectory([prompt_step(number)], **fields)
+    folder = save("run", documents.pop("trajectory.json"), others=documents)
+    run = read(folder)
+    assert (list(run["documents"]), run["problems"]) == (names, [])
+    assert len(read_steps(folder / "trajectory.json")) == len(names)
+    (folder / names[700]).unlink()
+    run = read(folder)
+    assert list(run["documents"]) == names[:700]
+    assert run["problems"] == [f"The steps after {names[699]} are missing: {names[700]} cannot be read."]
+
+
 # -- runs on disk ------------------------------------------------------------------------------------------------------
 
 
@@ -147,6 +164,21 @@ def test_runs_are_found_wherever_they_are(tmp_path, save):
     for nothing in (tmp_path / "runs" / "empty", tmp_path / "absent"):
         with pytest.raises(ConfigError, match=r"no run in|does not exist"):
             find_runs(nothing)
+
+
+@pytest.mark.parametrize("target", ["absent.json", "trajectory.json"], ids=["to nothing", "to itself"])
+def test_a_trajectory_that_is_a_link_to_nothing(tmp_path, save, target):
+    whole = save("runs/whole", trajectory([prompt_step()]))
+    linked = tmp_path / "runs" / "linked"
+    linked.mkdir()
+    (linked / "trajectory.json").symlink_to(target)
+    assert newest_run(tmp_path / "runs") == whole
+    assert newest_run(linked) == linked
+    places = find_runs(tmp_path / "runs")
+    assert [place.name for place in places] == ["whole", "linked"]
+    assert stamp_of(places[1])
+    (problem,) = read_run(places[1])["problems"]
+    assert ("link to nothing" if target == "absent.json" else "cannot be read") in problem
 
 
 def read(folder):

@@ -2,7 +2,10 @@
 
 import http.client
 import json
+import logging
 import os
+import socket
+import struct
 import threading
 import urllib.error
 import urllib.request
@@ -11,6 +14,7 @@ import pytest
 
 from terminus_core.errors import ConfigError
 from terminus_core.report import page as page_module
+from terminus_core.report import server as server_module
 from terminus_core.report.page import write_page
 from terminus_core.report.runs import find_runs
 from terminus_core.report.server import ReportServer
@@ -126,6 +130,41 @@ def test_runs_that_begin_later_appear(serve, folder, save):
     assert [run["name"] for run in json.loads(get(f"{server.url}runs")[2])] == ["one"]
     save("runs/two", trajectory([prompt_step()]))
     assert sorted(run["name"] for run in json.loads(get(f"{server.url}runs")[2])) == ["one", "two"]
+
+
+def served_to_the_end(server):
+    """Until each request so far has been dealt with."""
+    get(server.url)  # accepted after those before
+    for thread in threading.enumerate():
+        if "process_request_thread" in thread.name:
+            thread.join(30)
+
+
+def test_a_client_that_resets_its_connection_is_no_news(serve, folder, capsys, caplog):
+    server = serve(folder)
+    with socket.create_connection(server.server_address) as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.sendall(b"GET /half")
+    served_to_the_end(server)
+    assert capsys.readouterr() == ("", "")
+    assert [record for record in caplog.records if record.levelno > logging.DEBUG] == []
+
+
+def test_a_fault_of_an_answer_is_one_line(serve, folder, capsys, caplog, monkeypatch):
+    server = serve(folder)
+
+    def fail(_):
+        raise RuntimeError("all is lost")
+
+    monkeypatch.setattr(server_module, "read_run", fail)
+    with pytest.raises(http.client.RemoteDisconnected):
+        get(f"{server.url}run?key={find_runs(folder)[0].key}")
+    monkeypatch.undo()
+    served_to_the_end(server)
+    assert [record.message for record in caplog.records if record.levelno > logging.DEBUG] == [
+        "A request failed: RuntimeError: all is lost"
+    ]
+    assert server.secret not in caplog.text + "".join(capsys.readouterr())
 
 
 def test_nothing_to_serve_is_said_before(tmp_path):

@@ -187,6 +187,23 @@ def test_confirm_asks_beside_the_live_output_and_obeys(program):
     assert typed == ["echo 'good\\day' > edited\n", "touch kept\n"]
 
 
+def test_confirm_asks_again_for_what_cannot_be_typed(program):
+    person = Person(program, replies=[typing("touch one\n"), DONE, DONE])
+    person.reads(QUESTION)
+    person.types("e\n")
+    person.reads("leaves it out): ")
+    for wrong in (r"\Uffffffff", r"\U00110000", r"a\x00b", r"\ud83d"):
+        person.types(f"touch {wrong}\\n\n")
+        assert "is no character that can be typed." in person.reads("leaves it out): ")
+    person.types("touch \\U0001f600\\x32\\n\n")
+    person.reads(QUESTION)
+    person.types("y\n")
+    done = person.leaves()
+    assert done.code == 0
+    assert (program.folder / "\U0001f6002").exists()
+    assert [call["arguments"]["keystrokes"] for call in done.turns[0]["tool_calls"]] == ["touch \U0001f6002\n"]
+
+
 def test_confirm_takes_the_end_of_input_for_a_no_and_a_signal_for_the_end(program):
     person = Person(program, replies=[typing("touch one\n"), typing("touch two\n")])
     person.reads(QUESTION)

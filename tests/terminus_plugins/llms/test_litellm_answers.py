@@ -47,6 +47,13 @@ async def test_an_answer_with_reasoning_and_usage(provider, make_llm, settings):
     assert server.requests[0].last_text == "a question"
 
 
+@pytest.mark.parametrize("model", ["lm_studio/lab", "openrouter/maker/lab", "hosted_vllm/lab"])
+async def test_the_responses_api_of_any_provider(provider, make_llm, model):
+    server = provider([answer("hello")])
+    llm = make_llm(server, model, api="responses", llm_kwargs={"api_key": "not-a-real-key-0000"})
+    assert (await llm.call(user("x"))).content == "hello"
+
+
 @pytest.mark.parametrize("settings", DIALECTS)
 async def test_a_cut_answer(provider, make_llm, settings):
     server = provider([answer("half", finish_reason="length")])
@@ -96,6 +103,16 @@ async def test_content_null_is_an_empty_answer(provider, make_llm, finish_reason
             id="ll-03-other-name",
         ),
         pytest.param({"prompt_tokens": 12, "completion_tokens": 3}, Usage(12, 3), id="no-total"),
+        pytest.param(
+            {"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": float("inf")},
+            Usage(12, 3),
+            id="infinite",
+        ),
+        pytest.param(
+            {"prompt_tokens": 12, "completion_tokens": 3, "prompt_cache_hit_tokens": 10**400},
+            Usage(12, 3),
+            id="beyond-counting",
+        ),
     ],
 )
 async def test_usage_is_what_the_provider_gave(provider, make_llm, sent, understood):
@@ -216,6 +233,33 @@ async def test_an_optional_field_that_is_refused_is_left_out_from_then_on(provid
     ) == 1
 
 
+@pytest.mark.parametrize("max_attempts", [1, 3])
+async def test_refused_fields_use_up_no_attempts(provider, make_llm, max_attempts):
+    def picky(request):
+        refused = [name for name in ("session_id", "return_token_ids", "logprobs") if name in request.json]
+        if refused:
+            return fault(400, f"Unrecognized request argument supplied: {refused[0]}")
+        return answer("fine") if len(server.requests) > 4 else fault(503, "busy", headers={"Retry-After": "0"})
+
+    server = provider(picky)
+    llm = make_llm(server, collect_rollout_details=True, session_id="s-1", max_attempts=max_attempts)
+    attempts = []
+    if max_attempts == 1:
+        with pytest.raises(LLMError, match=r"busy \(after 4 requests\)"):
+            await llm.call(user("x", on_attempt=attempts.append))
+    else:
+        assert (await llm.call(user("x", on_attempt=attempts.append))).content == "fine"
+    assert attempts == list(range(1, len(server.requests) + 1))
+    assert len(server.requests) == 3 + min(max_attempts, 2)
+
+
+async def test_a_field_that_is_refused_again_without_it_is_an_error(provider, make_llm):
+    server = provider(lambda _: fault(400, "Unrecognized request argument supplied: session_id"))
+    with pytest.raises(LLMError, match="session_id"):
+        await make_llm(server, session_id="s-1").call(user("x"))
+    assert len(server.requests) == 2
+
+
 async def test_reasoning_goes_back_signed(provider, make_llm):
     server = provider([answer("one", reasoning="because"), answer("two")])
     llm = make_llm(server, model=ANTHROPIC, max_thinking_tokens=2000)
@@ -231,6 +275,27 @@ async def test_reasoning_goes_back_signed(provider, make_llm):
         {"type": "thinking", "thinking": "because", "signature": "c2lnbmVk"},
         {"type": "text", "text": "one"},
     ]
+
+
+@pytest.mark.parametrize(
+    ("limit", "budget"), [(20_000, 16_000), (16_001, 16_000), (16_000, 8_000), (3500, 1750), (2048, 1024), (2047, None)]
+)
+async def test_thinking_fits_into_the_answers_limit(provider, make_llm, limit, budget):
+    server = provider([answer("one")])
+    await make_llm(server, model=ANTHROPIC, max_thinking_tokens=16_000).call(user("x", max_output_tokens=limit))
+    body = server.requests[0].json
+    assert body["max_tokens"] == limit
+    assert body.get("thinking", {}).get("budget_tokens") == budget
+
+
+async def test_signed_reasoning_outlives_calls_without_it(provider, make_llm):
+    server = provider([answer("one", reasoning="because"), answer("aside", reasoning="therefore"), answer("two")])
+    llm = make_llm(server, model=ANTHROPIC, max_thinking_tokens=2000)
+    await llm.call(user("x"))
+    await llm.call(user("beside the chat"))
+    reply = Message(role="assistant", content="one", reasoning_content="because")
+    await llm.call(LLMRequest([*user("x").messages, reply, *user("y").messages]))
+    assert server.requests[2].json["messages"][1]["content"][0]["signature"] == "c2lnbmVk"
 
 
 async def test_reasoning_goes_back_as_text_where_that_is_the_form(provider, make_llm):
@@ -275,6 +340,7 @@ async def test_parameters_that_a_provider_does_not_take_are_left_out(provider, m
     [
         pytest.param({"message": {"content": "a"}, "logprobs": {"content": [{"token": "a"}]}}, "a", id="logprobs"),
         pytest.param({"message": {"content": "a"}, "token_ids": ["x"]}, "a", id="token-ids"),
+        pytest.param({"message": {"content": "a"}, "token_ids": [float("inf")]}, "a", id="token-ids-infinite"),
         pytest.param({"message": {"content": "a"}, "finish_reason": None}, "a", id="no-reason"),
         pytest.param({"message": {"content": "a", "tool_calls": []}}, "a", id="no-calls"),
     ],
@@ -286,7 +352,7 @@ async def test_odd_answers_are_answers(provider, make_llm, choice, content):
         "choices": [{"index": 0, **choice}],
         "usage": {"prompt_tokens": -3},
     }
-    response = await make_llm(provider([raw(json.dumps(document).encode())])).call(user("x"))
+    response = await make_llm(provider([raw(json.dumps(document).encode())]), model="openai/lab").call(user("x"))
     assert response.content == content
     assert (response.logprobs, response.completion_token_ids, response.tool_calls) == (None, None, None)
     assert response.usage is None
@@ -348,6 +414,39 @@ def test_no_model():
 def test_keyword_arguments_may_not_take_the_place_of_a_setting(name, owned):
     with pytest.raises(ValidationError, match=f"'{owned}' may not stand here"):
         LiteLLM.Config(**{name: {owned: 1}})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ({"model_info": {"max_input_tokens": "many"}}, "'max_input_tokens': Input should be a valid integer"),
+        ({"model_info": {"max_output_tokens": -1}}, "'max_output_tokens': Input should be greater than 0"),
+        ({"model_info": {"input_cost_per_token": "cheap"}}, "'input_cost_per_token': Input should be a valid number"),
+        ({"model_info": {"output_cost_per_token": -1e-6}}, "'output_cost_per_token': Input should be greater than"),
+        ({"model_info": {"output_cost_per_token": "nan"}}, "'output_cost_per_token': Input should be a finite number"),
+        ({"llm_kwargs": {"max_tokens": "many"}}, "'max_tokens': Input should be a valid integer"),
+        ({"llm_call_kwargs": {"max_completion_tokens": 0}}, "'max_completion_tokens': Input should be greater than 0"),
+        ({"llm_kwargs": {"extra_body": "x"}}, "'extra_body' must be a table"),
+    ],
+)
+def test_settings_of_a_wrong_kind(wrong, said):
+    with pytest.raises(ValidationError, match=said):
+        LiteLLM.Config(model="openai/x", **wrong)
+
+
+async def test_numbers_may_be_texts(provider, make_llm):
+    prices = {"input_cost_per_token": "1e-6", "output_cost_per_token": "2e-6"}
+    server = provider([answer("text", usage={"prompt_tokens": 10, "completion_tokens": 3})])
+    llm = make_llm(
+        server,
+        model="openai/lab",
+        model_info={"max_input_tokens": "32000", **prices, "max_output_tokens": None},
+        llm_kwargs={"max_tokens": "4096", "extra_body": None},
+    )
+    response = await llm.call(user("x", max_output_tokens=5000))
+    assert (llm.context_limit, llm.output_limit) == (32000, None)
+    assert server.requests[0].json["max_tokens"] == 4096
+    assert response.usage.cost_usd == pytest.approx(16e-6)
 
 
 @pytest.mark.parametrize("wrong", [{"max_attempts": 0}, {"timeout_sec": 0}, {"api": "soap"}, {"tempratur": 1}])

@@ -85,6 +85,21 @@ async def test_retry_after_may_be_a_date(provider, make_llm):
     assert gaps(server)[0] >= 2.9
 
 
+@pytest.mark.parametrize(
+    "form",
+    [
+        pytest.param("%a %b %d %H:%M:%S %Y", id="asctime"),
+        pytest.param("%a, %d %b %Y %H:%M:%S", id="no-zone"),
+        pytest.param("%a, %d %b %Y %H:%M:%S -0000", id="unknown-zone"),
+    ],
+)
+async def test_a_retry_after_date_without_a_zone_is_utc(provider, make_llm, form):
+    then = datetime.now(UTC) + timedelta(hours=2)
+    server = provider(repeat(fault(429, "busy", headers={"Retry-After": then.strftime(form)})))
+    assert "asks to wait" in str(await failure(make_llm(server)))
+    assert len(server.requests) == 1
+
+
 async def test_nobody_waits_for_hours(provider, make_llm):
     server = provider(repeat(fault(429, "quota", headers={"Retry-After": "7200"})))
     error = await failure(make_llm(server))
@@ -208,6 +223,7 @@ TOO_LONG = [
     pytest.param(400, "Your request exceeded model token limit: 262144", id="moonshot"),
     pytest.param(400, "invalid params, context window exceeds limit", id="minimax"),
     pytest.param(400, "Range of input length should be [1, 30720]", id="dashscope"),
+    pytest.param(400, "length of prompt_tokens (40000) must be less than max_seq_len (32768).", id="tensorrt"),
 ]
 SOMETHING_ELSE = [
     pytest.param(400, '400 bad request: unknown field "foo"', id="ll-05-5"),
@@ -215,6 +231,12 @@ SOMETHING_ELSE = [
     pytest.param(429, "Request too large: input tokens exceed the limit per minute", id="rate-of-tokens"),
     pytest.param(
         400, "max_tokens is too large: 100000. This model supports at most 16384 completion tokens", id="output"
+    ),
+    pytest.param(
+        400,
+        "The maximum tokens you requested exceeds the model limit of 4096. Try again with a maximum tokens value that "
+        "is lower than 4096.",
+        id="bedrock-output",
     ),
     pytest.param(400, "messages.3: image exceeds 5 MB maximum: input is too large", id="image"),
     pytest.param(400, "Your request exceeds your spending limit", id="money"),
@@ -257,6 +279,29 @@ async def test_too_long_in_other_dialects(provider, make_llm, settings, reply):
     assert len(server.requests) == 1
 
 
+ANTHROPIC_ERROR = {"type": "error", "error": {"type": "invalid_request_error", "message": "prompt is too long: 9 > 8"}}
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        pytest.param(json.dumps(ANTHROPIC_ERROR), id="json"),
+        pytest.param(ANTHROPIC_ERROR, id="object"),
+        pytest.param("prompt is too long: 9 > 8", id="text"),
+        pytest.param('{"cut off": "prompt is too long: 9 > 8', id="broken"),
+    ],
+)
+@pytest.mark.parametrize("model", ["openrouter/anthropic/claude-sonnet-4.5", "openai/lab"])
+async def test_too_long_as_a_gateway_quotes_it(provider, make_llm, monkeypatch, model, quoted):
+    monkeypatch.setenv("OPENROUTER_API_KEY", KEY)
+    error = {"message": "Provider returned error", "code": 400, "metadata": {"raw": quoted, "provider_name": "x"}}
+    server = provider([raw(json.dumps({"error": error}).encode(), status=400)])
+    error = await failure(make_llm(server, model=model))
+    assert isinstance(error, ContextLengthExceededError)
+    assert "Provider returned error: " in str(error)
+    assert "prompt is too long: 9 > 8" in str(error)
+
+
 # -- what the user reads -----------------------------------------------------------------------------------------------
 
 
@@ -266,6 +311,11 @@ async def test_too_long_in_other_dialects(provider, make_llm, settings, reply):
 async def test_the_providers_own_words_in_whatever_form(provider, make_llm, body):
     server = provider([raw(json.dumps(body).encode(), status=400)])
     assert str(await failure(make_llm(server))) == "openai/gpt-4o-mini: HTTP 400 Bad Request: flat"
+
+
+async def test_a_deeply_nested_error_is_a_text(provider, make_llm):
+    error = await failure(make_llm(provider([raw(b"[" * 100_000, status=400)])))
+    assert "HTTP 400 Bad Request: [[[" in str(error)
 
 
 async def test_a_long_error_is_cut(provider, make_llm):
@@ -297,6 +347,21 @@ async def test_no_key_in_an_error(provider, make_llm, monkeypatch, model, words)
 
 
 @pytest.mark.parametrize(
+    ("name", "kwargs"),
+    [
+        ("X-Auth", {"extra_headers": {"X-Auth": "s3cr3tvalue9"}}),
+        ("passphrase", {"extra_body": {"passphrase": "s3cr3tvalue9"}}),
+        ("apiToken", {"extra_body": {"apiToken": "s3cr3tvalue9"}}),
+    ],
+)
+async def test_what_settings_mask_no_error_quotes(provider, make_llm, name, kwargs):
+    server = provider([fault(401, f"refused {name}: s3cr3tvalue9")])
+    error = await failure(make_llm(server, llm_kwargs=kwargs))
+    assert f"refused {name}: ***" in str(error)
+    assert "s3cr3tvalue9" not in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize(
     ("model", "variable"),
     [
         ("openai/gpt-5", "OPENAI_API_KEY"),
@@ -314,6 +379,60 @@ async def test_a_missing_key_is_named_before_any_request(model, variable):
     error = await failure(llm, on_attempt=attempts.append)
     assert error.exit_code == 3
     assert attempts == []
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("openai/gpt-5", "OPENAI_API_KEY"),
+        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY"),
+        ("gemini/gemini-2.5-pro", "GEMINI_API_KEY"),
+        ("together_ai/lab", "TOGETHERAI_API_KEY"),
+    ],
+)
+@pytest.mark.parametrize("value", ["", " "])
+@pytest.mark.usefixtures("_warm")
+async def test_an_empty_key_is_a_missing_key(monkeypatch, model, variable, value):
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(LLMError, match=f"{variable} is not set") as caught:
+        await LiteLLM(LiteLLM.Config(model=model)).prepare()
+    assert caught.value.exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("model", "empty", "other"),
+    [
+        ("gemini/gemini-2.5-pro", "GEMINI_API_KEY", "GOOGLE_API_KEY"),
+        ("anthropic/claude-sonnet-4-5", "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
+    ],
+)
+@pytest.mark.usefixtures("_warm")
+async def test_an_empty_key_does_no_harm_beside_another(monkeypatch, model, empty, other):
+    monkeypatch.setenv(empty, "")
+    monkeypatch.setenv(other, KEY)
+    await LiteLLM(LiteLLM.Config(model=model)).prepare()
+
+
+async def test_an_empty_key_does_no_harm_at_a_server_of_ones_own(provider, make_llm, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "")
+    assert (await make_llm(provider([answer("x")])).call(user())).content == "x"
+
+
+@pytest.mark.usefixtures("_warm")
+@pytest.mark.parametrize("model", ["azure/lab", "azure_ai/lab"])
+async def test_what_fails_before_any_request_is_not_tried_again(model):
+    attempts = []
+    error = await failure(LiteLLM(LiteLLM.Config(model=model)), on_attempt=attempts.append)
+    assert attempts == [1]
+    assert "no request could be sent" in str(error)
+    assert "500" not in str(error)
+
+
+async def test_a_key_of_digits_is_a_key(provider, make_llm):
+    server = provider([answer("x")])
+    await make_llm(server, llm_kwargs={"api_key": 1234, "extra_headers": {"X-Secret": 12.5}}).call(user())
+    assert server.requests[0].headers["authorization"] == "Bearer 1234"
+    assert server.requests[0].headers["x-secret"] == "12.5"
 
 
 async def test_a_server_of_ones_own_needs_no_key(provider, make_llm):

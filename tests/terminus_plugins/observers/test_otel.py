@@ -37,17 +37,18 @@ DONE = answer(done=True)
 def trace(tmp_path):
     """Run and give the spans, by name, in the order of their ends."""
 
-    async def run(replies, *, session=None, llm=None, context="none", raw=False, **config):
+    async def run(replies, *, session=None, llm=None, context="none", raw=False, around=("", ""), **config):
         exporter = InMemorySpanExporter()
         provider = TracerProvider(shutdown_on_exit=False)
         provider.add_span_processor(SimpleSpanProcessor(exporter))
+        observer = OtelObserver(OtelConfig(**config), tracer_provider=provider)
         agent = Agent(
             llm=llm or FakeLLM(replies),
             parser="json",
             context=context,
             environment=FakeEnvironment(),
             session=FakeBackend(session or FakeSession()),
-            observers=[OtelObserver(OtelConfig(**config), tracer_provider=provider)],
+            observers=[each for each in (around[0], observer, around[1]) if each],
             settings={"trajectory": {"raw_content": raw}},
             logs_dir=tmp_path / "run",
         )
@@ -126,6 +127,17 @@ async def test_content_only_if_wanted(trace, content):
         assert "New Terminal Output" in messages[1][0]["parts"][0]["content"]
         said = json.loads(chats[0].attributes["gen_ai.output.messages"])
         assert said[0]["role"] == "assistant"
+
+
+@pytest.mark.parametrize("around", [("redact", ""), ("", "redact")], ids=["redact-first", "otel-first"])
+async def test_content_is_redacted_whichever_observer_comes_first(trace, monkeypatch, around):
+    monkeypatch.setenv("GARDEN_TOKEN", "Water the")  # of the task
+    session = FakeSession(["$ ", "$ echo Water the roses"])
+    spans = await trace([answer("echo Water the roses\n"), DONE, DONE], session=session, content=True, around=around)
+    told = json.dumps([dict(span.attributes) for span in spans], default=str)
+    assert "*** plants" in told
+    assert "*** roses" in told
+    assert "Water the" not in told
 
 
 async def test_a_failed_request_ends_as_an_error(trace):

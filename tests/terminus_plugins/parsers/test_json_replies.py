@@ -42,6 +42,10 @@ def claim(commands, word="true"):
         'maybe {"analysis": "…", "commands": ["a" "b</think>" no</think>' + LS,
         'awk \'{"date" | getline d}\' it\'s {x} {"y": 1} ${z} { x\n' + LS,
         'look at {"name": then\n' + LS,
+        'The file begins with {" and goes on.\n' + LS,
+        "It begins with {' and goes on.\n" + LS,
+        LS + '\nThe file begins with {"',
+        LS + " It's a {",
         '{"x": 1, "x": 2} ' + LS,
         '{"name": "package", "version": "1"}' + LS + "{}",
     ],
@@ -78,6 +82,8 @@ def test_one_answer_is_found(reply):
         r'[{"keystrokes": "ls\n", "duration": 1}]',
         LS + ' no: {"analysis": "a',
         LS + "\n{",
+        LS + '\n {"',
+        LS + ' no: {"plan": "',
         f"<think>{LS}",
         f"<think>so {LS}<thinking>",
         LS.replace('"duration"', '"duration": 1, "duration"'),
@@ -128,6 +134,20 @@ def test_nothing_is_run(reply):
     assert result.commands == []
     assert not result.is_task_complete
     assert not result.commands_unusable
+
+
+@pytest.mark.parametrize("brace", ['{"', "{'", '{"x":', "{'x' y"])
+def test_an_answer_quoted_in_a_string_is_text_whatever_brace_stands_in_the_prose(brace):
+    quoted = (PYTHON % "rm -r build").replace("'p'", "'q'")
+    result = parse(
+        "json",
+        f"The first line still begins with {brace} and is not cut off.\n"
+        + claim("[]").replace('"a"', f'"sample.py now reads {quoted} as asked"'),
+    )
+    assert result.error == ""
+    assert result.commands == []
+    assert result.is_task_complete
+    assert quoted in result.analysis
 
 
 @pytest.mark.parametrize(
@@ -302,8 +322,24 @@ def test_cut_behind_the_answer_runs_it(rest):
     assert "cut off" in result.warning
 
 
+@pytest.mark.parametrize("keystrokes", ["wc -l <f", "cat <file", "a </b", "echo {'"])
+def test_a_torn_tag_inside_the_answer_is_its_text(keystrokes):
+    assert typed(parse("json", command(f'"{keystrokes}"'), "length")) == (keystrokes,)
+
+
 @pytest.mark.parametrize(
-    "reply", ["", LS[:-1], f"{LS}\n{LS}", LS + "\n{", LS + '\n{"ana', LS + "\n</thi", f"<think>{LS}", "still thinking"]
+    "reply",
+    [
+        "",
+        LS[:-1],
+        f"{LS}\n{LS}",
+        LS + "\n{",
+        LS + '\n{"ana',
+        LS + ' or {"ana',
+        LS + "\n</thi",
+        f"<think>{LS}",
+        "still thinking",
+    ],
 )
 def test_cut_elsewhere_runs_nothing(reply):
     result = parse("json", reply, "length")

@@ -119,6 +119,9 @@ def test_one_answer_is_found(reply):
         response(command("cat > d <<E\n</keystrokes>\n</think>\n" + LS + "\nE\n")),
         f"echo '{LS}' > x</keystrokes>",
         LS.replace("</commands>", ""),
+        "It has an open <!-- comment.\n" + response(command("echo '-->' >> f\n"), end=DONE),
+        "<think>It needs the tag.\n" + response(command("echo '</think>' >> f\n"), end=DONE),
+        "<think>\n" + response(command("echo '</think>' >> f\n")).replace("><", ">\n<") + "\n" + BARE,
         BARE + "\n<resp",
         f"{RM[:-30]}</think>{LS}",
     ],
@@ -275,6 +278,27 @@ def test_warning(reply, part):
 def test_texts():
     result = parse("xml", response("", texts="<analysis>\n a < b &amp; \ud800 \n</analysis><plan/>"))
     assert (result.analysis, result.plan) == ("a < b &amp; \ufffd", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("<![CDATA[a < b]]>", "a < b"),
+        (
+            "\n<![CDATA[\nx </analysis> <b> &amp; <commands></commands>\n]]>\n",
+            "x </analysis> <b> &amp; <commands></commands>",
+        ),
+        ("<![CDATA[a]]]]><![CDATA[>b]]>", "a]]>b"),
+        ("I used <![CDATA[ and ]]>", "I used <![CDATA[ and ]]>"),
+        ("<![CDATA[never closed", "<![CDATA[never closed"),
+    ],
+)
+@pytest.mark.parametrize("command_text", ["ls\n", "<![CDATA[ls\n]]>"])
+def test_cdata_in_a_text_is_raw_and_its_marks_go(text, meant, command_text):
+    texts = f"<analysis>{text}</analysis><plan><![CDATA[p]]></plan>"
+    result = parse("xml", response(command(command_text), texts=texts))
+    assert (result.error, result.warning, result.analysis, result.plan) == ("", "", meant, "p")
+    assert typed(result) == ("ls\n",)
 
 
 @pytest.mark.parametrize("rest", ["", "\nand then I", "\n```", "<think>hm"])

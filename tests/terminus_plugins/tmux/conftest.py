@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from pathlib import Path
 
+    from terminus_core import Environment
     from terminus_plugins.tmux.session import TmuxSession
 
 
@@ -41,10 +42,13 @@ class Terminal:
         return SessionOptions(session_id, self.folder, cwd=str(self.folder), env=env, **options)
 
     @asynccontextmanager
-    async def open(self, options: SessionOptions | None = None, **settings: object) -> AsyncIterator[TmuxSession]:
+    async def open(
+        self, options: SessionOptions | None = None, *, place: Environment | None = None, **settings: object
+    ) -> AsyncIterator[TmuxSession]:
         backend = TmuxBackend(TmuxBackend.Config.model_validate(settings))
-        async with LocalEnvironment() as place, backend.open(place, options or self.options()) as session:
-            yield session
+        async with AsyncExitStack() as stack:
+            place = place or await stack.enter_async_context(LocalEnvironment())
+            yield await stack.enter_async_context(backend.open(place, options or self.options()))
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 from contextlib import asynccontextmanager, suppress
 from itertools import pairwise
@@ -223,6 +224,27 @@ async def test_a_place_that_answers_no_more(terminal):
         with pytest.raises(EnvironmentFailedError):
             await session.is_session_alive()
         del place.exec
+
+
+class SlowToStart(ExecOnlyEnvironment):
+    """Its ``sleep`` takes no signal but the one that nothing can keep off, as a child has it before its exec."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        (folder / "bin").mkdir()
+        (folder / "bin" / "sleep").write_text("#!/bin/sh\ntrap '' TERM\nexec /bin/sleep \"$@\"\n")
+        (folder / "bin" / "sleep").chmod(0o755)
+        self._path = shlex.quote(str(folder / "bin"))
+
+    async def exec(self, command, **options) -> ExecResult:
+        return await super().exec(f"PATH={self._path}:$PATH\n{command}", **options)
+
+
+async def test_a_wait_ends_though_its_timer_misses_a_signal(terminal):
+    with anyio.fail_after(LONG):
+        async with opened(terminal, SlowToStart(terminal.folder)) as session:
+            await session.send_keys("echo one\n", min_timeout_sec=10 * LONG)
+            assert (await session.get_incremental_output()).endswith("\none\n$")
 
 
 async def test_without_a_stream_each_look_is_told(terminal):

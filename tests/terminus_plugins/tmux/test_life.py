@@ -121,6 +121,14 @@ async def test_prompts_of_the_users_own(terminal, prompt):
         assert "\none" in await session.get_incremental_output()
 
 
+@pytest.mark.parametrize("place", [LocalEnvironment, ExecOnlyEnvironment])
+async def test_another_shell_shows_a_prompt_of_its_own(terminal, place):
+    terminal.rc("export PS1='mine: '\n")
+    async with place() as environment, terminal.open(place=environment) as session:
+        await session.send_keys("dash\n", min_timeout_sec=0.5)
+        assert await session.get_incremental_output() in {"mine: dash\n$", "mine: dash\n#"}
+
+
 async def test_shell_whose_marks_were_overwritten(terminal):
     terminal.rc("PS1='mine> '; PROMPT_COMMAND='true'\n")
     async with terminal.open() as session:
@@ -330,6 +338,63 @@ async def test_client_that_is_killed_has_a_successor(terminal, say):
     assert kinds.count("gap") == 1
     assert b"before" in next(event.data for event in events[::-1] if event.kind == "screen")
     assert not processes_with(session.place.folder)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+async def test_client_that_is_told_to_go_has_a_successor(terminal, say, number):
+    async with terminal.open() as session:
+        await session.get_incremental_output()
+        os.kill(int(await client_of(session)), number)
+        for word in ("one", "two"):
+            assert (await say(session, f"echo {word}; sleep 0.2")).endswith(f"$ echo {word}; sleep 0.2\n{word}\n$")
+            assert await session.is_session_alive()
+
+
+TMUX_IN_TMUX = [
+    "tmux new-session -d -s other 'sleep 60'",
+    "tmux new-window 'sleep 60'",
+    "tmux split-window 'sleep 60'",
+    "tmux detach",
+    "tmux new -d -s other; tmux switch-client -t other",
+    "tmux rename-session other",
+    "tmux break-pane",
+]
+
+
+@pytest.mark.parametrize("place", [LocalEnvironment, ExecOnlyEnvironment])
+@pytest.mark.parametrize("command", TMUX_IN_TMUX)
+async def test_tmux_that_is_run_inside(terminal, say, command, place):
+    """The model uses tmux too, and meets our server."""
+    async with place() as environment, terminal.open(place=environment) as session:
+        await say(session, command)
+        for _ in range(2):
+            assert await session.is_session_alive()
+            assert (await say(session, "echo x")).endswith("$ echo x\nx\n$")
+        await session.send_keys("exit 3\n", min_timeout_sec=20)
+        await within_a_second(lambda: _dead(session))
+        assert session.exit_status == 3
+    assert not processes_with(session.place.folder)
+
+
+async def test_our_own_window_is_resized(terminal, say):
+    async with terminal.open() as session:
+        await say(session, "tmux new-window 'sleep 60'")
+        await session.resize(100, 30)
+        tmux(session.place, "select-window", "-t", "%0")  # tmux 3.1 tells the program when its window is shown
+        await anyio.sleep(0.3)
+        assert "$ stty size\n30 100\n$" in await say(session, "stty size")
+
+
+async def test_shell_that_dies_behind_a_program(terminal):
+    """Something else holds the terminal for longer: as when memory is short, and the kernel takes the shell."""
+    async with terminal.open() as session:
+        await session.send_keys(
+            "python3 -c 'import os, time; os.kill(os.getppid(), 9); time.sleep(2)'\n", min_timeout_sec=1
+        )
+        with anyio.fail_after(20):
+            while await session.is_session_alive():
+                await anyio.sleep(0.1)
+        assert session.exit_status == 137
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux can tell whose process it is")

@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 from terminus_core import EnvironmentFailedError, SessionClosedError
+from tests.support.delayed import DelayedEnvironment
 
 pytestmark = pytest.mark.anyio
 
@@ -90,7 +91,12 @@ async def test_never_early(terminal):
             ("", "echo 'open\n"),
             ("", "cat > f.txt <<EOF\nline\n"),
             ("", "echo not run"),
+            ("sleep 5 & disown", "echo x\n"),
+            ("exec 3< <(sleep 5)", "echo x\n"),
             ("unset PROMPT_COMMAND; PS1='$ '", "echo x\n"),
+            ("PS0='mine '", "sleep 0.3; sleep 0.1\nsleep 3\n"),
+            ("set -u; unset PS0", "sleep 0.3\nsleep 3\n"),
+            ("BASH_VERSION=4.2.46; readonly PS0=''", "sleep 0.3\nsleep 3\n"),  # which has no PS0 at all
             ("", r"printf '\033]133;D;0;1\007\033]133;B;0;1\007'; sleep 3" + "\n"),
         ],
     )
@@ -105,6 +111,15 @@ async def test_never_early_in_a_nested_program(terminal):
 
     programs = ["bash", "bash --norc", "dash", "python3 -q", "cat", "env -i bash --norc", "script -q /dev/null"]
     await at_once(terminal, check, programs)
+
+
+@pytest.mark.parametrize("setting", ["set -u; unset PS1 PS0", "set -e", "exec >file", "PS0='mine '; unset PS1"])
+async def test_back_whatever_the_shell_is_set_to(terminal, setting):
+    async with terminal.open() as session:
+        await session.send_keys(setting + "\n", min_timeout_sec=0.3)
+        for _ in range(2):
+            with took():
+                await session.send_keys("echo x\n", min_timeout_sec=LONG)
 
 
 async def test_back_from_a_nested_shell(terminal):
@@ -122,6 +137,14 @@ async def test_early_again_when_the_background_job_is_over(terminal):
         await session.send_keys("wait\n", block=True)
         with took():
             await session.send_keys("echo x\n", min_timeout_sec=LONG)
+
+
+async def test_prompt_that_is_on_its_way_ends_no_later_wait(terminal):
+    async with DelayedEnvironment(0.15) as place, terminal.open(place=place) as session:
+        for seconds in (1.05, 1.2):  # the first command's own, give or take
+            await session.send_keys("sleep 1\n", min_timeout_sec=seconds)
+            with took(at_least=2):
+                await session.send_keys("sleep 2; echo x\n", min_timeout_sec=LONG)
 
 
 async def test_key_that_ends_a_program(terminal):

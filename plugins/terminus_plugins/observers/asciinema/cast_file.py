@@ -10,13 +10,13 @@ import codecs
 import json
 import logging
 import os
-import re
 import threading
 import time
 from dataclasses import dataclass
 from json.encoder import encode_basestring
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from terminus_plugins.observers.asciinema.redaction import OutputRedactor
 from terminus_plugins.observers.asciinema.ticker import Ticker
 
 if TYPE_CHECKING:
@@ -33,14 +33,11 @@ FLUSH_SEC = 0.1
 """Nothing waits longer than twice this."""
 LAST_WORDS_BYTES = 400
 """Room for the marker that says why nothing follows."""
-LONGEST_WORD = 4096
-"""Characters for which redacted output waits, at most."""
 MICRO = 1_000_000
 INTERVALS = 3
 """The format whose times count from the event before."""
 
 _ticker = Ticker(FLUSH_SEC)
-_LAST_WORD = re.compile(r"[^\s\x00-\x1f\x7f]+\Z")
 
 
 @dataclass(slots=True)
@@ -64,7 +61,7 @@ class CastFile:
         version: the format of a new file, 2 or 3.
         max_bytes: the size that the file may have; then a last marker says that it stopped.
         header: further fields of a new file's header.
-        redact: what texts go through; output then waits until the word that it ends with is whole.
+        redact: what texts go through; output then waits while it may end within a secret.
 
     Raises:
         ValueError: there is a file that is no asciicast of format 2 or 3.
@@ -85,8 +82,7 @@ class CastFile:
         """Nothing more is written: closed, full, or a write has failed."""
         self._max_bytes = max_bytes
         self._header = header or {}
-        self._redact = redact
-        self._begun_word = ""  # the end of the output so far, if it is to be redacted
+        self._redactor = OutputRedactor(redact) if redact else None
         self._lock = threading.Lock()
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._chunks: list[bytes] = []  # output that is still one event
@@ -129,6 +125,17 @@ class CastFile:
                 self._close_output()
                 self._since = when
             self._chunks.append(data)
+            self._n_waiting += len(data)
+            self._wait_or_write()
+
+    def screen(self, when: float, data: bytes, columns: int) -> None:
+        """Bytes that draw all of the screen, in rows of so many columns."""
+        with self._lock:
+            if self.ended:
+                return
+            self._close_output(final=True)
+            text = data.decode("utf-8", "replace")
+            self._add(when, "o", self._redactor.screen(text, columns) if self._redactor else text)
             self._n_waiting += len(data)
             self._wait_or_write()
 
@@ -175,17 +182,10 @@ class CastFile:
         if self._chunks or final:
             text = self._decoder.decode(b"".join(self._chunks), final)
             self._chunks.clear()
-            if self._redact:
-                text = self._redacted(text, self._redact, final=final)
+            if self._redactor:
+                text = self._redactor.output(text, final=final)
             if text:
                 self._add(self._since, "o", text)
-
-    def _redacted(self, text: str, redact: Callable[[str], str], *, final: bool) -> str:
-        """What can be told now: a secret may come in pieces, and is redacted when all of it is there."""
-        text = self._begun_word + text
-        word = _LAST_WORD.search(text)
-        self._begun_word = word[0] if word and len(word[0]) <= LONGEST_WORD and not final else ""
-        return redact(text.removesuffix(self._begun_word))
 
     def _add(self, when: float, code: str, text: str) -> None:
         position = max(self._last, round((when - self._zero) * MICRO))

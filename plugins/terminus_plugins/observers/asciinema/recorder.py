@@ -35,7 +35,8 @@ class AsciinemaObserver:
     """Records the terminal into ``recording.cast`` of the run's folder, as it happens, with the run's markers.
 
     It listens to the session's own bytes: nothing is installed or written where the agent works. All that happened
-    before a step is in the file when the step has been recorded, and everything else 0.2 seconds later at most.
+    before a step is in the file when the step has been recorded, and everything else 0.2 seconds later at most; with
+    ``redact``, what may be the beginning of a secret waits for more.
     """
 
     name: ClassVar[str] = "asciinema"
@@ -47,6 +48,7 @@ class AsciinemaObserver:
         self._begun = False
         self._unlisten: Callable[[], None] | None = None
         self._plan = ""
+        self._columns = 80
         self._redact: Callable[[str], str]
 
     async def __aenter__(self) -> Self:
@@ -112,10 +114,13 @@ class AsciinemaObserver:
         file = self._file
         if file is None:
             return
-        if event.kind in {"output", "screen"}:
+        if event.kind == "output":
             file.output(event.time, cast("bytes", event.data))
+        elif event.kind == "screen":
+            file.screen(event.time, cast("bytes", event.data), self._columns)
         elif event.kind == "resize":
-            file.resize(event.time, *cast("tuple[int, int]", event.data))
+            self._columns, rows = cast("tuple[int, int]", event.data)
+            file.resize(event.time, self._columns, rows)
         elif event.kind == "gap":
             file.cut_output()
             file.event(event.time, "m", f"Connection gap: {event.data!s}")

@@ -8,6 +8,7 @@ import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 _HIDDEN = re.compile(r"\..+\.growing-(?:a|b|new)")
 
@@ -44,6 +45,7 @@ class GrowingFile:
     last complete state, and a save costs what is new. An inode lags by one save at most: memory holds what it lacks.
     A reader that keeps the file open over two saves can see the tail change: read it at once, or open it again.
 
+    A hidden file that somebody deletes is made anew from the visible one by the next save that needs it.
     Where the file system refuses hard links, a copy of the one hidden inode takes the name: whole as well, O(size).
 
     Args:
@@ -56,6 +58,7 @@ class GrowingFile:
         self._twins = [_Twin(_hidden(path, "a")), _Twin(_hidden(path, "b"))]  # the first is written next
         self._chunks: list[bytes] = []  # what a twin lacks
         self._n_dropped = 0  # chunks before those
+        self._visible = self._twins[0].reached  # the state of the visible file
 
     def append(self, chunk: bytes) -> None:
         """Add ``chunk`` after all chunks so far; the next save writes it."""
@@ -66,16 +69,23 @@ class GrowingFile:
 
         Raises:
             OSError: the visible file is as it was; the next save tries again.
+            FileNotFoundError: likewise, and if hidden and visible files were deleted, none will succeed.
         """
         twin = self._twins[0]
-        twin.write(self._chunks[twin.n_chunks - self._n_dropped :], tail)
         try:
-            if self._offer(twin):
-                self._twins.reverse()
+            try:
+                twin.write(self._chunks[twin.n_chunks - self._n_dropped :], tail)
+            except FileNotFoundError:
+                self._restore(twin)
+                twin.write(self._chunks[twin.n_chunks - self._n_dropped :], tail)
+            linked = self._offer(twin)
         except BaseException:
             with suppress(OSError):
                 os.unlink(self._new)  # noqa: PTH108 - plain strings: a Path costs as much as the call
             raise
+        self._visible = twin.reached
+        if linked:
+            self._twins.reverse()
         n_both = min(each.n_chunks for each in self._twins)
         del self._chunks[: n_both - self._n_dropped]
         self._n_dropped = n_both
@@ -104,15 +114,51 @@ class GrowingFile:
         os.rename(self._new, self.path)  # noqa: PTH104 - as above
         return linked
 
+    def _restore(self, twin: _Twin) -> None:
+        """Make a hidden file that somebody has deleted anew: from memory, or as a copy of the visible one."""
+        if self._n_dropped == 0:
+            twin.restart(_NOTHING)
+            return
+        for path in (*(each.path for each in self._twins[1:]), os.fspath(self.path)):  # one file, by rights
+            with suppress(FileNotFoundError), open(path, "rb", opener=_private) as source:
+                if os.fstat(source.fileno()).st_size == self._visible.size:
+                    with open(self._new, "xb", opener=_private) as copy:
+                        shutil.copyfileobj(source, copy)
+                    os.rename(self._new, twin.path)  # noqa: PTH104 - as above
+                    twin.restart(self._visible)
+                    return
+        told = "the hidden files beside it were deleted, and it is not as it was saved: what it held is lost"
+        raise FileNotFoundError(errno.ENOENT, told, os.fspath(self.path))
+
+
+class _Reached(NamedTuple):
+    """How far a file has come."""
+
+    n_chunks: int
+    end: int
+    """Bytes of whole chunks."""
+    size: int | None
+    """Bytes that it may have, ``None`` before it is made."""
+
+
+_NOTHING = _Reached(0, 0, None)
+
 
 class _Twin:
     """One hidden inode and how far it has come."""
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.n_chunks = 0
-        self._end = 0  # bytes of whole chunks
-        self._size: int | None = None  # bytes that the file may have, None before it is made
+        self.restart(_NOTHING)
+
+    @property
+    def reached(self) -> _Reached:
+        """How far it has come."""
+        return _Reached(self.n_chunks, self._end, self._size)
+
+    def restart(self, reached: _Reached) -> None:
+        """Go on from there: the file is another now."""
+        self.n_chunks, self._end, self._size = reached
 
     def write(self, chunks: list[bytes], tail: bytes) -> None:
         """Write what this inode lacks. After an error it goes on from where it was."""

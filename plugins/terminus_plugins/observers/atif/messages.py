@@ -69,7 +69,7 @@ def _answer(response: LLMResponse, model_name: str) -> dict[str, Any]:
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "cached_tokens": usage.cache_tokens or None,
-        "cost_usd": usage.cost_usd or None,
+        "cost_usd": usage.cost_usd if usage.cost_usd and usage.cost_usd > 0 else None,
         "prompt_token_ids": response.prompt_token_ids,
         "completion_token_ids": response.completion_token_ids,
         "logprobs": response.logprobs,

@@ -106,6 +106,19 @@ async def test_context_and_trajectory_are_filled_as_it_goes(tmp_path, place):
     json.loads(context.model_dump_json())
 
 
+async def test_messages_that_are_stored_are_redacted(tmp_path, place, monkeypatch):
+    monkeypatch.setenv("SHOP_TOKEN", "zzq-hidden-value")
+    settings = {"agent": {"observers": ["atif", "redact"]}}
+    with ProviderServer([said(("echo zzq-hidden-value\n", 5.0)), said(done=True), said(done=True)]) as server:
+        run = Run(tmp_path, server, store_all_messages=True, settings=settings)
+        async with place() as there:
+            await run.work(there)
+    stored = run.context.metadata["all_messages"]
+    assert [message["role"] for message in stored] == ["user", "assistant"] * 3
+    assert "echo ***" in stored[1]["content"]
+    assert "zzq-hidden" not in json.dumps(stored)
+
+
 async def test_price_and_rollouts(tmp_path, place):
     info = {"max_input_tokens": 100_000, "input_cost_per_token": 0.001, "output_cost_per_token": 0.002}
     with ProviderServer(DONE) as server:

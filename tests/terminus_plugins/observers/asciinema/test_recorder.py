@@ -8,6 +8,7 @@ import pytest
 
 from terminus_core import LLMResponse, SessionEvent, hookimpl
 from terminus_core.testing import FakeSession
+from terminus_plugins.observers.asciinema import cast_file
 
 from .conftest import DONE, answer, read, texts
 
@@ -181,6 +182,63 @@ async def test_a_recording_that_cannot_be_made_changes_nothing(record, tmp_path,
     assert record.result.status == "completed"
     assert "no asciicast recording" in caplog.text
     assert (tmp_path / "run" / "recording.cast").read_text() == "something else\n"
+
+
+def shown(path):
+    return "".join(texts(read(path)[1], "o"))
+
+
+@pytest.fixture
+def redacted(record, monkeypatch):
+    """Record, with ``redact``, a terminal whose pieces of output are on disk before the next one comes."""
+
+    async def run(pieces, *, size=(80, 24)):
+        monkeypatch.setenv("SHOP_TOKEN", "zzq-hidden-value-4711")
+        monkeypatch.setenv("VAULT_PASSPHRASE", "correct horse battery staple")
+        monkeypatch.setattr(cast_file, "FLUSH_BYTES", 1)
+        session = SpeakingSession()
+
+        def on_keys(_):
+            session.tell("resize", size)
+            for kind, piece in pieces:
+                session.tell(kind, piece.encode() if kind != "gap" else piece)
+
+        session._on_keys = on_keys
+        return await record([answer("x\n"), DONE, DONE], session=session, observers=["redact"])
+
+    return run
+
+
+async def test_a_passphrase_word_by_word(redacted):
+    words = ["$ say\r\n", "correct ", "horse ", "battery ", "staple ", "\r\ncorrect ", "answer\r\n$ "]
+    path = await redacted([("output", word) for word in words])
+    assert "$ say\r\n*** \r\ncorrect answer\r\n$ " in shown(path)
+
+
+async def test_a_passphrase_that_never_ends_gets_to_the_file(redacted):
+    assert shown(await redacted([("output", "correct "), ("output", "horse ")])).endswith("correct horse ")
+
+
+async def test_a_private_key_row_by_row(redacted):
+    rows = [f"MIIEvQIBADANBgkqhkiG9w0BAQEFAASC{number:02d}AAAA" for number in range(6)]
+    key = ["-----BEGIN ", "PRIVATE KEY-----", *rows, "-----END PRIVATE KEY-----", "$ "]
+    path = await redacted([("output", row + "\r\n" * row.endswith(("-", "A"))) for row in key])
+    assert "MIIE" not in path.read_text()
+    assert "PRIVATE" not in path.read_text()
+    assert shown(path).endswith("$ ")
+
+
+@pytest.mark.parametrize(
+    "before", ["the shop's secret is: ", "\u9375 shop's secret is: x", "\x1b[31mthe shop's secret\x1b[0m is "]
+)
+async def test_a_wrapped_secret_on_a_screen_after_a_gap(redacted, before):
+    plain = before.replace("\x1b[31m", "").replace("\x1b[0m", "")
+    room = 40 - len(plain) - plain.count("\u9375")
+    row = before + "zzq-hidden-value-4711"[:room]
+    rest = "zzq-hidden-value-4711"[room:]
+    screen = f"\x1b[0m\x1b[H\x1b[2J{row}\r\n{rest}\r\n$ \x1b[0m\x1b[3;3H"
+    path = await redacted([("gap", "lost"), ("screen", screen), ("output", "ls")], size=(40, 10))
+    assert f"\x1b[2J{before}***\r\n\r\n$ \x1b[0m\x1b[3;3Hls" in shown(path), "rows keep their places"
 
 
 async def test_a_marker_that_another_sets_at_the_start_is_recorded(record):
