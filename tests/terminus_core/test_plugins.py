@@ -5,7 +5,7 @@ import sys
 import types
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from terminus_core import Agent, ConfigError, Gate, PluginError, PluginManager, Settings, hookimpl
 
@@ -256,6 +256,8 @@ def test_a_part_that_fails_to_check_its_settings_or_to_be_built_is_blamed(fault)
         name = "checked"
 
         class Config(BaseModel):
+            model_config = ConfigDict(extra="forbid")
+
             level: int = 1
             _check = field_validator("level")(fail)
 
