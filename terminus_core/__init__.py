@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
     from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
-    from terminus_core.trajectory import ImageSource, Step, ToolCall, Trajectory
+    from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
 
 __all__ = [
     "LLM",
@@ -76,6 +76,7 @@ __all__ = [
     "LLMResponse",
     "Marker",
     "Message",
+    "ObservationResult",
     "ParseResult",
     "PluginError",
     "PluginManager",
@@ -114,7 +115,7 @@ _HOMES = {
     "masking": "is_secret_name mask_text secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "config": "Settings",
-    "trajectory": "ImageSource Step ToolCall Trajectory",
+    "trajectory": "ImageSource ObservationResult Step ToolCall Trajectory",
     "plugins": "PluginManager",
     "run": "Run RunResult",
     "agent": "Agent",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -13,6 +12,7 @@ import anyio
 from terminus_core import observation as texts
 from terminus_core import records
 from terminus_core.dispatch import ANY_FAULT
+from terminus_core.entering import entered
 from terminus_core.errors import (
     ConfigError,
     ContextLengthExceededError,
@@ -44,8 +44,6 @@ MAX_CUT_ANSWERS = 3
 """Answers in a row that were cut at the output limit, until the run ends."""
 MAX_RESCUES = 2
 """How often one episode may make room in the model's window."""
-CLOSING_SEC = 10.0
-"""Seconds that observers have to close, also after a cancel."""
 
 
 class Agent:
@@ -73,6 +71,8 @@ class Agent:
         self.plugins: PluginManager = self._parts.plugins
         self._busy = False
         self._run: Run | None = None
+        self.failed_run: Run | None = None
+        """The run that :meth:`run` last raised out of, with its result; ``None`` after one that returned."""
 
     # -- one run -------------------------------------------------------------------------------------------------------
 
@@ -89,6 +89,7 @@ class Agent:
         if self._busy:
             raise RuntimeError("this Agent is running already; one run at a time, or another Agent")
         self._busy = True
+        self.failed_run = None
         try:
             run = self._run = self._parts.new_run(texts.clean(instruction))
             with RunFile(run.logs_dir, run.session_id, run.redact(run.instruction)) as record:
@@ -96,6 +97,8 @@ class Agent:
                 result = run.result or run.finish(fault)
                 record.finish(result.status, result.reason, result.n_episodes)
             if fault is not None and not isinstance(fault, TerminusError):
+                self.failed_run = run
+                self._parts.blame(fault, run)
                 raise fault
             if isinstance(fault, ConfigError):
                 raise fault
@@ -120,9 +123,17 @@ class Agent:
         except SessionClosedError as error:
             fault = fault or EnvironmentFailedError(f"the terminal could not be had: {error}")
         except TerminusError as error:
+            if fault is None and run.result is not None:
+                logger.error("environment or session could not be left: %s", error)  # noqa: TRY400 - made for users
             fault = fault or error
         except anyio.get_cancelled_exc_class() as error:
             fault = fault or error
+        except ANY_FAULT as error:  # raised again when the run's end is written down
+            if fault is None or isinstance(fault, TerminusError):
+                fault = error
+                run.finish(fault)
+            else:
+                logger.exception("environment or session could not be left")
         return fault
 
     async def _observed(self, run: Run) -> BaseException | None:
@@ -130,7 +141,7 @@ class Agent:
         fault: BaseException | None = None
         try:
             await _prepare(run)
-            async with _entered(run):
+            async with entered(run.observers, strict=run.settings.agent.observers_strict):
                 try:
                     run.hooks.run_started(run)
                     with anyio.move_on_after(run.settings.agent.max_time_sec) as clock:
@@ -141,6 +152,8 @@ class Agent:
                     fault = error
                 run.hooks.run_finished(run, run.finish(fault))
         except BaseException as error:  # noqa: BLE001 - as above
+            if fault is None and run.result is not None:
+                run.finish(error)  # the one that observers were told is no longer true
             fault = fault or error
         return fault
 
@@ -361,33 +374,8 @@ async def _prepare(run: Run) -> None:
     prepare = getattr(run.llm, "prepare", None)
     if prepare is not None:
         await prepare()
-    if run.settings.agent.max_cost_usd is not None and not getattr(run.llm, "knows_price", True):
+    if run.settings.agent.max_cost_usd is not None and not getattr(run.llm, "knows_price", False):
         raise ConfigError(
             f"max_cost_usd is set, but the price of model {run.llm.model_name!r} is not known; "
             "take the limit off or set the price in the LLM's model_info"
         )
-
-
-@asynccontextmanager
-async def _entered(run: Run) -> AsyncIterator[None]:
-    """Enter the observers that are context managers; leave them shielded, in reverse, whatever happened."""
-    entered = []
-    for observer in run.observers:
-        if hasattr(observer, "__aenter__"):
-            try:
-                await observer.__aenter__()
-            except ANY_FAULT:
-                if run.settings.agent.observers_strict:
-                    raise
-                logger.exception("observer %r could not be entered", name_of(observer))
-                continue
-            entered.append(observer)
-    try:
-        yield
-    finally:
-        with anyio.move_on_after(CLOSING_SEC, shield=True):
-            for observer in reversed(entered):
-                try:
-                    await observer.__aexit__(None, None, None)
-                except ANY_FAULT:
-                    logger.exception("observer %r could not be left", name_of(observer))

@@ -13,8 +13,6 @@ from dataclasses import dataclass
 from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
-import pluggy
-
 from terminus_core import hookspecs
 from terminus_core.config import nearest
 from terminus_core.errors import ConfigError, PluginError
@@ -65,10 +63,17 @@ class HookCall:
     plugin: str
     tryfirst: bool = False
     trylast: bool = False
+    keywords: tuple[str, ...] = ()
+    """Arguments that can only be given by name."""
+    owner: str = ""
+    """The plugin that brings an observer, where that is known."""
 
     def __call__(self, arguments: Mapping[str, Any]) -> Any:
         """Call it with those of ``arguments`` that it takes."""
-        return traced(self.hook, self.plugin, self.function, *[arguments[name] for name in self.argnames])
+        function = self.function
+        if self.keywords:
+            function = partial(function, **{name: arguments[name] for name in self.keywords})
+        return traced(self.hook, self.plugin, function, *[arguments[name] for name in self.argnames])
 
     @property
     def rank(self) -> int:
@@ -193,8 +198,9 @@ class Dispatcher:
 
     @staticmethod
     def _failed(impl: HookCall, error: BaseException) -> BaseException:
-        blame(error, impl.plugin, impl.hook)
-        logger.error("%s failed in %s: %s", impl.plugin, impl.hook, one_line(error), exc_info=error)
+        who = f"{impl.plugin} of {impl.owner}" if impl.owner else impl.plugin
+        blame(error, who, impl.hook)
+        logger.error("%s failed in %s: %s", who, impl.hook, one_line(error), exc_info=error)
         return error
 
 
@@ -222,21 +228,29 @@ def read_hookimpls(plugin: Any, name: str, offered: Iterable[str]) -> list[HookC
         if hook not in offered:
             raise PluginError(f"{hook} registers parts: it belongs in the plugin's module, not in {name}")
         _refuse_unusual(hook, function, options)
-        argnames = pluggy.HookImpl(plugin, name, function, options).argnames  # type: ignore[arg-type] # options are the marker's own
-        if isinstance(plugin, type):
-            argnames = tuple(each for each in argnames if each != "self")
-        known = _arguments_of(hook)
-        if wrong := [each for each in argnames if each not in known]:
-            raise PluginError(f"{hook} takes no argument {wrong[0]!r}; it offers: {', '.join(known) or 'none'}")
-        found.append(
-            HookCall(hook, function, argnames, name, bool(options.get("tryfirst")), bool(options.get("trylast")))
-        )
+        argnames, keywords = _arguments_taken(function, hook)
+        first, last = bool(options.get("tryfirst")), bool(options.get("trylast"))
+        found.append(HookCall(hook, function, argnames, name, first, last, keywords))
     return found
 
 
 @cache
 def _arguments_of(hook: str) -> tuple[str, ...]:
     return tuple(inspect.signature(SPECS[hook]).parameters)
+
+
+def _arguments_taken(function: Any, hook: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What an implementation takes, by place and by name only: a default is for whoever calls it otherwise."""
+    argnames: list[str] = []
+    keywords: list[str] = []
+    known = _arguments_of(hook)
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name == "self" or parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue  # observers are read as classes too
+        if parameter.name not in known:
+            raise PluginError(f"{hook} takes no argument {parameter.name!r}; it offers: {', '.join(known) or 'none'}")
+        (keywords if parameter.kind is parameter.KEYWORD_ONLY else argnames).append(parameter.name)
+    return tuple(argnames), tuple(keywords)
 
 
 def _refuse_unusual(hook: str, function: Any, options: Mapping[str, Any]) -> None:

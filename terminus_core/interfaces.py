@@ -392,7 +392,8 @@ class LLM(Protocol):
     """One model behind one kind of API.
 
     Optional members: ``prepare()`` (async), called once before the first request; ``supports_images: bool``, whether
-    messages may hold images (taken as no where it is missing); ``knows_price: bool``, whether answers tell their cost.
+    messages may hold images; ``knows_price: bool``, whether answers tell their cost: where they do not, a cost limit is
+    refused. Where one of the two is missing, that is a no.
     """
 
     name: ClassVar[str]

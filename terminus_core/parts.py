@@ -5,13 +5,15 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 from terminus_core.config import AgentSettings, Settings, nearest
 from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
-from terminus_core.plugins import PluginManager
+from terminus_core.plugins import PluginManager, listed
 from terminus_core.run import Run, new_logs_dir
+from terminus_core.shapes import fault_of
 
 if TYPE_CHECKING:
     from terminus_core.interfaces import (
@@ -80,23 +82,25 @@ class Parts:
         self._chosen: dict[str, Sequence[Any]] = {}
         for role, key in _MANY.items():
             if key in named:
-                self._chosen[role] = named[key]
-                named[key] = [each for each in named[key] if isinstance(each, str)]
+                self._chosen[role] = listed(named[key])
+                named[key] = [each for each in self._chosen[role] if isinstance(each, str)]
         data = settings.model_dump(exclude_unset=True) if isinstance(settings, Settings) else dict(settings or {})
         self.settings: Settings = Settings.check({**data, "agent": {**data.get("agent", {}), **named}})
         for role, key in _MANY.items():
             self._chosen.setdefault(role, getattr(self.settings.agent, key))
         agent = self.settings.agent
-        self.plugins: PluginManager = PluginManager([*agent.plugins, *plugins], strict=agent.strict_plugins)
+        self.plugins: PluginManager = PluginManager([*agent.plugins, *listed(plugins)], strict=agent.strict_plugins)
         self.plugins.check(self.settings)
-        self._check_names()
+        self._check_chosen()
 
-    def _check_names(self) -> None:
+    def _check_chosen(self) -> None:
         for role in ROLES:
-            one = [] if role in self._instances else [getattr(self.settings.agent, role, None)]
-            for each in self._chosen.get(role, one):
+            one = self._instances[role] if role in self._instances else getattr(self.settings.agent, role, None)
+            for each in self._chosen.get(role, [one]):
                 if isinstance(each, str):
                     self.plugins.config(role, each.removeprefix("no:"), self.settings)
+                elif fault := fault_of(role, each):
+                    raise ConfigError(f"{role} {name_of(each)!r} cannot be used: {fault}")
 
     def new_run(self, instruction: str) -> Run:
         """A run with new parts; an instance that was given is used as it is.
@@ -124,6 +128,22 @@ class Parts:
             plugins={info.name: info.version for info in self.plugins.infos if info.status == "loaded"},
         )
 
+    def blame(self, error: BaseException, run: Run) -> None:
+        """Note on a bug in which part of ``run`` it lies: the innermost one that has a hand in it.
+
+        A bug of a hook, or of a constructor, has its note already.
+        """
+        parts = _parts_of(run)
+        for frame, _ in () if hasattr(error, "__notes__") else reversed([*walk_tb(error.__traceback__)]):
+            module, own = frame.f_globals.get("__name__"), frame.f_locals.get("self")
+            exact = [(role, part) for role, part in parts if part is own]
+            if found := exact or [(role, part) for role, part in parts if type(part).__module__ == module]:
+                role, part = found[0]
+                owner = self.plugins.owner(role, part)
+                name = f"{role} {name_of(part)!r}" if len(found) == 1 else ""
+                error.add_note("in " + ", ".join(filter(None, [str(owner or ""), name])))
+                return
+
     def _one(self, role: str) -> Any:
         if role in self._instances:
             return self._instances[role]
@@ -133,10 +153,20 @@ class Parts:
         """In order, each once; ``no:NAME`` takes one out again."""
         chosen = self._chosen[role]
         out = {each.removeprefix("no:") for each in chosen if isinstance(each, str) and each.startswith("no:")}
-        wanted = dict.fromkeys(
-            each for each in chosen if not isinstance(each, str) or (each not in out and not each.startswith("no:"))
-        )
-        return [self.plugins.build(role, each, self.settings) if isinstance(each, str) else each for each in wanted]
+        wanted = {  # an instance need not be hashable
+            each if isinstance(each, str) else id(each): each
+            for each in chosen
+            if not isinstance(each, str) or (each not in out and not each.startswith("no:"))
+        }
+        built = self.plugins.build
+        return [built(role, each, self.settings) if isinstance(each, str) else each for each in wanted.values()]
+
+
+def _parts_of(run: Run) -> list[tuple[str, Any]]:
+    """Each part with its role, the open session too."""
+    parts = [(role, getattr(run, role)) for role in ROLES if role not in _MANY]
+    many = [(role, part) for role, key in _MANY.items() for part in getattr(run, key)]
+    return [(role, part) for role, part in [*parts, ("session", run.backend), *many] if part is not None]
 
 
 def name_of(part: Any) -> str:

@@ -6,8 +6,9 @@ Nothing else touches pluggy. Load order: entry points by name, then what ``plugi
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
@@ -31,6 +32,7 @@ from terminus_core.dispatch import (
     traced,
 )
 from terminus_core.errors import ConfigError, PluginError
+from terminus_core.shapes import fault_of
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +62,7 @@ class PluginManager:
 
     Args:
         plugins: modules, objects or names beyond the entry points; a text is a module's name, a file that ends in
-            ``.py``, or ``no:NAME``, which blocks an entry point before it is imported.
+            ``.py``, or ``no:NAME``, which blocks an entry point before it is imported; a path is a file.
         strict: a plugin that cannot be used is an error, not a warning.
         keep_going: a plugin that was asked for by name and cannot be used is only listed.
 
@@ -77,8 +79,9 @@ class PluginManager:
         self._conflicts: list[str] = []
         self._pm = _Pluggy(hookspecs.PROJECT)
         self._pm.add_hookspecs(hookspecs)
+        self._impls: list[tuple[PluginInfo, list[HookCall]]] = []
         self._parts: dict[str, dict[str, tuple[type[Any], PluginInfo]]] = {role: {} for role in ROLES}
-        wanted = list(plugins)
+        wanted = [os.fspath(each) if isinstance(each, os.PathLike) else each for each in listed(plugins)]
         blocked = {text.removeprefix("no:") for text in wanted if isinstance(text, str) and text.startswith("no:")}
         self._load_entry_points(blocked)
         for plugin in wanted:
@@ -121,15 +124,22 @@ class PluginManager:
         line = f"{info} cannot be used: {info.reason}"
         if self._strict or (asked_for and not self._keep_going):
             raise PluginError(line) from error
-        logger.warning("%s", line)
+        if info.reason not in self._conflicts or self._keep_going:  # of those, `check` makes an error
+            logger.warning("%s", line)
 
     def _register(self, plugin: Any, info: PluginInfo) -> None:
         """Check a plugin, let pluggy have it, and collect its parts; on any error nothing of it stays."""
-        info.hooks = [impl.hook for impl in read_hookimpls(plugin, info.name, SPECS)]
+        impls = read_hookimpls(plugin, info.name, SPECS)
+        if not impls and not isinstance(plugin, ModuleType):
+            raise PluginError("it implements no hook; a module, a file or an object with hooks would be right")
+        info.hooks = [impl.hook for impl in impls]
         try:
             self._pm.register(plugin, info.name)
         except ValueError:
-            raise PluginError(f"a plugin of this name or module is loaded already: {info.name}") from None
+            name = self._pm.get_name(plugin) or info.name
+            other = next(each for each in self.infos if each.name == name and each.status == "loaded")
+            same = "module" if self._pm.is_registered(plugin) else "name"
+            raise PluginError(f"its {same} is that of {other}, which is loaded already") from None
         try:
             parts = {role: self._parts_of(info, role, hook) for role, hook in ROLES.items() if hook in info.hooks}
         except BaseException:
@@ -145,6 +155,7 @@ class PluginManager:
         for role, classes in parts.items():
             self._parts[role] |= {part.name: (part, info) for part in classes}
             info.parts[role] = [part.name for part in classes]
+        self._impls.append((info, [impl for impl in impls if impl.hook in OBSERVABLE]))
 
     def _parts_of(self, info: PluginInfo, role: str, hook: str) -> list[type[Any]]:
         caller = getattr(self._pm.hook, hook)
@@ -164,6 +175,8 @@ class PluginManager:
             config = getattr(part, "Config", None)
             if config is not None and not (isinstance(config, type) and issubclass(config, BaseModel)):
                 raise PluginError(f"{role} {name!r}: `Config` has to be a pydantic model")
+            if config is not None and config.model_config.get("extra") != "forbid":
+                raise PluginError(f'{role} {name!r}: `Config` has to have model_config = ConfigDict(extra="forbid")')
             if role == "observer":
                 read_hookimpls(part, name, OBSERVABLE)
         return found
@@ -221,6 +234,10 @@ class PluginManager:
             blame(error, str(info), f"{role} {name!r}")
             raise PluginError(f"{role} {name!r} of {info} cannot check its settings: {one_line(error)}") from error
 
+    def owner(self, role: str, part: Any) -> PluginInfo | None:
+        """The plugin that brings the class of ``part``, ``None`` if none does."""
+        return next((info for known, info in self._parts[role].values() if known is type(part)), None)
+
     def check(self, settings: Settings) -> None:
         """Check that no two plugins bring the same part, and every ``[role.name]`` table, of unused parts too.
 
@@ -242,17 +259,20 @@ class PluginManager:
 
         Raises:
             ConfigError: as :meth:`config`.
-            PluginError: its constructor or its ``Config`` failed.
+            PluginError: its constructor or its ``Config`` failed, or it lacks something that its role asks for.
         """
         config = self.config(role, name, settings)
         part, info = self._parts[role][name]
         try:
-            return part() if config is None else part(config)
+            built = part() if config is None else part(config)
         except ConfigError:
             raise
         except ANY_FAULT as error:
             blame(error, str(info), f"{role} {name!r}")
             raise PluginError(f"{role} {name!r} of {info} cannot be built: {one_line(error)}") from error
+        if fault := fault_of(role, built):
+            raise PluginError(f"{role} {name!r} of {info} cannot be used: {fault}")
+        return built
 
     # -- calling -------------------------------------------------------------------------------------------------------
 
@@ -266,16 +286,22 @@ class PluginManager:
         Raises:
             PluginError: an observer breaks the hook rules.
         """
-        labels = {info.name: str(info) for info in self.infos}
         impls = [
-            HookCall(hook, each.function, each.argnames, labels[each.plugin_name], each.tryfirst, each.trylast)
-            for hook in OBSERVABLE
-            for each in sorted(getattr(self._pm.hook, hook).get_hookimpls(), key=lambda impl: impl.plugin_name)
+            replace(impl, plugin=str(info))
+            for info, own in sorted(self._impls, key=lambda each: each[0].name)
+            for impl in own
         ]
         for observer in observers:
-            name = getattr(observer, "name", type(observer).__name__)
-            impls += read_hookimpls(observer, f"observer {name!r}", OBSERVABLE)
+            name, owner = getattr(observer, "name", type(observer).__name__), self.owner("observer", observer)
+            own = read_hookimpls(observer, f"observer {name!r}", OBSERVABLE)
+            impls += [replace(impl, owner=str(owner or "")) for impl in own]
         return Dispatcher(impls, strict=strict)
+
+
+def listed(given: Any) -> list[Any]:
+    """What was given where many may be: a text, a path and whatever cannot be gone through are one thing."""
+    is_one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
+    return [given] if is_one else list(given)
 
 
 class _Pluggy(pluggy.PluginManager):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import anyio
 
@@ -19,7 +19,7 @@ from terminus_core.answers import regular
 from terminus_core.chat import Chat, LLMRequest, Usage
 from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
 from terminus_core.images import keep_images
-from terminus_core.interfaces import Handoff, Marker, Subagent
+from terminus_core.interfaces import Handoff, Marker, RunStatus, Subagent
 from terminus_core.observation import clean, cleaned, limited, terminal_text
 from terminus_core.redaction import redacted
 from terminus_core.trajectory import (
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         Environment,
         Gate,
         ResponseParser,
-        RunStatus,
         Session,
         SessionBackend,
     )
@@ -199,7 +198,13 @@ class Run:
         return masked
 
     def stop(self, status: RunStatus, reason: str = "") -> None:
-        """End the run after this step. Completion in the same step wins; of several calls the first counts."""
+        """End the run after this step. Completion in the same step wins; of several calls the first counts.
+
+        Raises:
+            ValueError: there is no such status.
+        """
+        if status not in get_args(RunStatus):
+            raise ValueError(f"no status {status!r}; there are {', '.join(get_args(RunStatus))}")
         if self.stopped is None or status == "completed":
             self.stopped = (status, reason)
 

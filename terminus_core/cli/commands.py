@@ -112,7 +112,8 @@ def run(instruction: str, **options: Any) -> int:
 def demo(**options: Any) -> int:
     """Watch a scripted model at work: no key, no network.
 
-    It works in the real terminal, in a temporary folder. Your settings play no part; options do.
+    It works in the real terminal, in a temporary folder. Your settings play no part; options do, and
+    a settings file named with --config.
     """
     from terminus_core.cli.demo import run_demo  # noqa: PLC0415 - heavy
 

@@ -6,6 +6,7 @@ import inspect
 import json
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +31,8 @@ def _open(options: Mapping[str, Any]) -> tuple[LoadedSettings, PluginManager]:
     configure_logging(verbose=options["verbose"])
     loaded = read_settings(options)
     agent = loaded.settings.agent
-    return loaded, PluginManager(agent.plugins, strict=agent.strict_plugins, keep_going=True)
+    with redirect_stdout(sys.stderr) if options["as_json"] else nullcontext():  # a module may print
+        return loaded, PluginManager(agent.plugins, strict=agent.strict_plugins, keep_going=True)
 
 
 def list_plugins(options: Mapping[str, Any]) -> None:

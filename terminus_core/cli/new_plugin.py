@@ -14,6 +14,8 @@ from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
 from terminus_core.plugins import PluginManager
 
+_OURS = frozenset({"terminus-agent", "terminus-core", "terminus-plugins"})
+"""Names that would hide this distribution or its packages."""
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
@@ -30,7 +32,7 @@ def new_plugin(name: str, role: str, folder: Path) -> None:
     """
     module = name.replace("-", "_")
     part = module.removeprefix("terminus_")
-    taken = keyword.iskeyword(module) or module in sys.stdlib_module_names
+    taken = keyword.iskeyword(module) or module in sys.stdlib_module_names or name in _OURS
     if taken or not _NAME.fullmatch(name) or not part.isidentifier():
         raise ConfigError(f"{name!r} is no name for a distribution; terminus-shout would be one")
     if role not in ROLES:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TextIO
 
 import click
@@ -81,5 +82,29 @@ class Lines:
 
 
 def print_json(data: Any) -> None:
-    """Print one line of JSON on stdout."""
-    Lines(sys.stdout).write(json.dumps(data, default=str))
+    """Print one line of JSON on stdout; what JSON cannot say is told as text."""
+    try:
+        line = json.dumps(data, default=str, allow_nan=False)
+    except Exception:  # noqa: BLE001 - keys that are no texts, circles, NaN, an object that cannot be a text
+        line = json.dumps(_sayable(data, ()))
+    Lines(sys.stdout).write(line)
+
+
+def _sayable(data: Any, around: tuple[int, ...]) -> Any:
+    """``data`` as JSON can say it; ``around`` are the containers that it lies in."""
+    if id(data) in around:
+        return "(itself)"
+    inside = (*around, id(data))
+    if isinstance(data, Mapping):
+        return {_text(key): _sayable(value, inside) for key, value in data.items()}
+    if isinstance(data, list | tuple | set | frozenset):
+        return [_sayable(value, inside) for value in data]
+    is_said = data is None or isinstance(data, str | int) or (isinstance(data, float) and math.isfinite(data))
+    return data if is_said else _text(data)
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value)
+    except Exception:  # noqa: BLE001 - a stranger's object
+        return f"({type(value).__name__})"

@@ -10,6 +10,7 @@ import traceback
 from collections.abc import Mapping
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,6 +20,7 @@ from terminus_core.cli.layers import read_settings
 from terminus_core.cli.live import LiveView, spent
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json, shorten
+from terminus_core.dispatch import one_line
 from terminus_core.errors import SessionClosedError, TerminusError
 from terminus_core.masking import mask_text
 from terminus_core.run import RunResult
@@ -53,8 +55,9 @@ def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSetting
         view = _view(lines, options, loaded)
         agent = Agent(settings=loaded.settings, observers=[*loaded.settings.agent.observers, view])
         end = anyio.run(_watched, agent, instruction, view)
+        view.run = view.run or agent.failed_run
         result = _result(end, view)
-        result.files = [path.absolute() for path in dict.fromkeys(result.files)]
+        result.files = list(dict.fromkeys(map(_absolute, result.files)))
         _summarize(result, lines, view, time.monotonic() - started)
     if options["as_json"]:
         print_json(result.to_json())
@@ -123,13 +126,19 @@ def _result(end: _End, view: LiveView) -> RunResult:
     if isinstance(end.error, TerminusError):
         raise end.error
     if end.error is not None:
-        result = view.result or RunResult("error", f"{type(end.error).__name__}: {end.error}")
+        told = view.run.result if view.run else None  # newer than what the view was told, if it failed after that
+        result = told or RunResult("error", one_line(end.error))
         result.reason = mask_text(result.reason) + _traceback_place(end.error, view)
         return result
     result = view.result or RunResult("cancelled")
     if end.signal is not None and not result.reason:
         result.reason = end.signal.name
     return result
+
+
+def _absolute(path: Any) -> Path:
+    """The path of a file of the run, which a plugin may have noted as a text, or as anything."""
+    return Path(path if isinstance(path, os.PathLike) else str(path)).absolute()
 
 
 def _traceback_place(error: BaseException, view: LiveView) -> str:

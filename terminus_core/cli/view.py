@@ -28,6 +28,8 @@ def view(path: Path | None, output: Path | None, serve: bool, port: int, opens: 
 
     target = path or newest_run(Path(RUNS_FOLDER))
     places = find_runs(target)
+    if target.is_file():
+        _refuse_other_files(target)
     if serve:
         return _serve(target, port, opens=opens)
     from terminus_core.report.page import find_player, write_page  # noqa: PLC0415 - heavy
@@ -46,6 +48,18 @@ def view(path: Path | None, output: Path | None, serve: bool, port: int, opens: 
     if opens:
         _open(page.as_uri())
     return 0
+
+
+def _refuse_other_files(path: Path) -> None:
+    """A page without anything on it would be no answer."""
+    from terminus_core.report.documents import DocumentError, read_documents  # noqa: PLC0415 - heavy
+
+    try:
+        read_documents(path)
+    except DocumentError as error:
+        raise ConfigError(str(error)) from None
+    except OSError as error:
+        raise ConfigError(f"cannot read {path}: {error.strerror or error}") from None
 
 
 def _serve(target: Path, port: int, *, opens: bool) -> int:

@@ -62,6 +62,8 @@ class FakeLLM(LLM):
         self.model_name = "fake-model"
         self.context_limit = context_limit
         self.output_limit = output_limit
+        self.knows_price: bool = True
+        """Costs are those of the answers that it was given."""
         self.requests: list[list[Message]] = []
         """The messages of each request, copied."""
         self._replies = deque(replies)

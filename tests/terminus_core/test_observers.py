@@ -2,7 +2,9 @@
 
 import logging
 import types
+from dataclasses import dataclass
 
+import anyio
 import pytest
 
 from terminus_core import PluginError, hookimpl
@@ -55,6 +57,20 @@ async def test_observers_are_told_in_order_with_first_and_last_obeyed(trial):
     assert calls == ["first", "b", "a", "last"]
     assert "TASK task first b a last\n" in t.prompts[0]
     assert t.recorder.values("run_started")[0].instruction == "task"
+
+
+async def test_an_observer_need_not_be_hashable_and_is_told_once(trial):
+    @dataclass
+    class Count:
+        steps: int = 0
+
+        @hookimpl
+        def terminus_step_recorded(self):
+            self.steps += 1
+
+    count = Count()
+    await trial(["DONE", "DONE"], observers=[count, count]).run()
+    assert count.steps == 3
 
 
 async def test_plugins_come_by_name_before_observers(trial):
@@ -173,4 +189,100 @@ async def test_an_observer_that_cannot_be_entered_is_logged(trial, caplog):
 
     result = await trial(["DONE", "DONE"], observers=[Shut()]).run()
     assert result.status == "completed"
-    assert "'shut' could not be entered" in caplog.text
+    assert "'shut' could not be entered: OSError: disk" in caplog.text
+
+
+def closing(label, left, leave=None, enter=None):
+    class Closing:
+        name = label
+
+        async def __aenter__(self):
+            if enter is not None:
+                await enter()
+
+        async def __aexit__(self, *error):
+            if leave is not None:
+                await leave()
+            left.append(label)
+
+    return Closing()
+
+
+async def failing():
+    raise OSError("disk")
+
+
+async def test_an_observer_that_hangs_or_fails_at_the_end_is_logged_and_the_others_are_left(trial, caplog, monkeypatch):
+    monkeypatch.setattr("terminus_core.entering.CLOSING_SEC", 0.4)
+    monkeypatch.setattr("terminus_core.entering.LEAST_SEC", 0.1)
+    left = []
+    observers = [
+        closing("first", left),
+        closing("hangs", left, leave=anyio.sleep_forever),
+        closing("fails", left, leave=failing),
+        closing("last", left),
+    ]
+    assert (await trial(["DONE", "DONE"], observers=observers).run()).status == "completed"
+    assert left == ["last", "first"]
+    assert "observer 'hangs' could not be left: it took longer than" in caplog.text
+    assert "observer 'fails' could not be left: OSError: disk" in caplog.text
+
+
+async def test_observers_are_left_where_a_later_one_cannot_be_entered(trial):
+    left = []
+    t = trial(["DONE"], observers=[closing("a", left), closing("b", left, enter=failing)], observers_strict=True)
+    with pytest.raises(OSError, match="disk"):
+        await t.run()
+    assert left == ["a"]
+
+
+async def test_observers_are_left_where_entering_a_later_one_is_cancelled(trial):
+    left = []
+
+    async def cancelled():
+        scope.cancel()
+        await anyio.sleep_forever()
+
+    t = trial(["DONE"], observers=[closing("a", left), closing("b", left, enter=cancelled)])
+    with anyio.CancelScope() as scope:
+        await t.run()
+    assert left == ["a"]
+
+
+async def test_every_argument_of_an_event_is_given_in_whatever_way_it_is_taken(trial):
+    class Ways:
+        name = "ways"
+
+        def __init__(self):
+            self.told = []
+
+        @hookimpl
+        def terminus_filter_observation(self, run, text=""):
+            return text.upper()
+
+        @hookimpl
+        def terminus_step_recorded(self, *, run, step=None):
+            self.told.append((run.n_steps, step.step_id))
+
+        @hookimpl
+        def terminus_command_sent(self, run, /, command, *more, index=7, **others):
+            self.told.append((command.keystrokes, index, more, others))
+
+    ways = Ways()
+    t = trial(["$ a", "DONE", "DONE"], outputs=["$ ", "seen"], observers=[ways])
+    await t.run()
+    assert t.prompts[1] == "New Terminal Output:\nSEEN"
+    assert ways.told == [(1, 1), ("a\n", 0, (), {}), (2, 2), (3, 3), (4, 4)]
+
+
+async def test_a_plugin_s_arguments_are_given_likewise(trial):
+    told = []
+    module = types.ModuleType("defaults")
+
+    @hookimpl
+    def terminus_command_sent(*, command=None, run=None, index=None):
+        told.append((run.n_episodes, command.keystrokes, index))
+
+    module.terminus_command_sent = terminus_command_sent
+    await trial(["$ a", "DONE", "DONE"], plugins=[module]).run()
+    assert told == [(1, "a\n", 0)]

@@ -5,7 +5,7 @@ import sys
 import types
 
 import pytest
-from pydantic import BaseModel, field_validator
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from terminus_core import Agent, ConfigError, Gate, PluginError, PluginManager, Settings, hookimpl
 
@@ -111,6 +111,22 @@ def test_a_file_is_a_plugin(tmp_path):
     assert info(manager, "my_first").status == "loaded"
 
 
+def test_a_path_and_a_lone_name_are_plugins_too(tmp_path):
+    file = tmp_path / "my_first.py"
+    file.write_text(MINIMAL.format(name="first"))
+    for plugins in ([file], file, str(file)):
+        assert "first" in Agent(plugins=plugins).plugins.parts("completion")
+    agent = Agent(plugins="no:dry_run", gates="deny")
+    assert info(agent.plugins, "dry_run").status == "blocked"
+    assert agent.settings.agent.gates == ["deny"]
+
+
+@pytest.mark.parametrize("nothing", [None, object(), 5, PluginManager])
+def test_what_implements_no_hook_is_no_plugin(nothing):
+    with pytest.raises(PluginError, match="it implements no hook"):
+        PluginManager([nothing])
+
+
 @pytest.mark.parametrize("named", ["/nowhere/plugin.py", "module_that_is_not_there"])
 def test_a_plugin_asked_for_by_name_must_load(named):
     with pytest.raises(PluginError, match="cannot be used"):
@@ -125,6 +141,18 @@ def test_one_name_twice_is_an_error_that_names_both_pl_06(distribution):
         manager.check(Settings())
     with pytest.raises(PluginError, match="completion named 'same'"):
         Agent()
+
+
+def test_the_name_and_the_module_of_another_plugin_are_told_with_it(distribution):
+    distribution("first-dist", {"one": MINIMAL.format(name="first")})
+    distribution("second-dist", {"one": MINIMAL.format(name="second")})
+    manager = PluginManager()
+    ours, theirs = [each for each in manager.infos if each.name == "one"]
+    assert theirs.status == "failed"
+    assert f"its name is that of {ours}, which is loaded already" in theirs.reason
+    module = types.ModuleType("the_same")
+    with pytest.raises(PluginError, match="its module is that of plugin 'the_same'"):
+        PluginManager([module, module])
 
 
 def plugin(**functions):
@@ -154,6 +182,11 @@ def terminus_command_sent(run, command, shell):
     pass
 
 
+@hookimpl
+def terminus_run_finished(run, *, resultt=None):
+    pass
+
+
 @hookimpl(specname="terminus_run_finished")
 async def hidden(run):
     pass
@@ -163,6 +196,13 @@ def terminus_record_marker(run, marker):
     pass
 
 
+class Lax:
+    name = "lax"
+
+    class Config(BaseModel):
+        most: int = 3
+
+
 @pytest.mark.parametrize(
     ("functions", "line"),
     [
@@ -170,10 +210,12 @@ def terminus_record_marker(run, marker):
         ({"terminus_run_started": terminus_run_started}, "`async def` would never be awaited"),
         ({"terminus_step_recorded": terminus_step_recorded}, "a hook wrapper is not possible"),
         ({"terminus_command_sent": terminus_command_sent}, "terminus_command_sent takes no argument 'shell'"),
+        ({"terminus_run_finished": terminus_run_finished}, "terminus_run_finished takes no argument 'resultt'"),
         ({"x": hidden}, "terminus_run_finished: `async def`"),
         ({"terminus_record_marker": terminus_record_marker}, "has no @hookimpl"),
         ({"terminus_register_gates": hookimpl(lambda: 5)}, "returns int; a list of classes would be right"),
         ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
+        ({"terminus_register_gates": hookimpl(lambda: [Lax])}, "gate 'lax': `Config` has to have model_config = "),
         ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
         ({"terminus_register_gates": hookimpl(lambda: sys.exit(3))}, "SystemExit: 3"),
         ({"terminus_register_gates": hookimpl(lambda: (sys.exit(3) for _ in "x"))}, "SystemExit: 3"),
@@ -183,10 +225,12 @@ def terminus_record_marker(run, marker):
         "async",
         "wrapper",
         "pl-03",
+        "default",
         "async-specname",
         "no-decorator",
         "no-list",
         "no-class",
+        "lax-config",
         "raises",
         "exits",
         "exits-later",
@@ -212,6 +256,8 @@ def test_a_part_that_fails_to_check_its_settings_or_to_be_built_is_blamed(fault)
         name = "checked"
 
         class Config(BaseModel):
+            model_config = ConfigDict(extra="forbid")
+
             level: int = 1
             _check = field_validator("level")(fail)
 
@@ -258,3 +304,21 @@ def test_a_foreign_distribution_of_this_name_is_refused(distribution):
     distribution("terminus-core", {})
     with pytest.raises(ConfigError, match=r"terminus-core 1\.2\.3 is somebody else's program"):
         PluginManager()
+
+
+def test_a_failing_observer_of_a_distribution_is_told_with_it(distribution, caplog):
+    source = """
+from terminus_core import hookimpl
+class Boom:
+    name = "boom"
+    @hookimpl
+    def terminus_run_started(self):
+        raise ValueError("x")
+@hookimpl
+def terminus_register_observers():
+    return [Boom]
+"""
+    distribution("boom-dist", {"blast": source})
+    manager = PluginManager()
+    manager.dispatcher([manager.build("observer", "boom", Settings())]).run_started(None)
+    assert "observer 'boom' of plugin 'blast' (boom-dist 1.2.3) failed in terminus_run_started" in caplog.text

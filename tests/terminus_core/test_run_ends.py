@@ -42,6 +42,9 @@ async def test_limit_of_cost_with_an_unknown_price_is_refused_before_the_first_c
     llm.knows_price = False
     with pytest.raises(ConfigError, match="price"):
         await trial([], llm=llm, max_cost_usd=1.0).run()
+    del llm.knows_price  # it is optional: an LLM that does not say so knows none
+    with pytest.raises(ConfigError, match="price"):
+        await trial([], llm=llm, max_cost_usd=1.0).run()
     assert llm.requests == []
 
 
@@ -181,6 +184,28 @@ async def test_bugs_are_raised_again_after_the_result(trial):
     assert not t.backend.is_open
 
 
+async def test_a_bug_names_the_part_that_it_lies_in(trial):
+    class Gate:
+        name = "strict_gate"
+
+        async def before_commands(self, run, reply):
+            await run.ask_aside("check", None)
+
+    class Thinking(FakeLLM):
+        async def call(self, request):
+            return [].pop()
+
+    for keys, note in (
+        ({"gates": [Gate()]}, "in gate 'strict_gate'"),
+        ({"llm": Thinking()}, "in llm 'fake'"),
+    ):
+        t = trial(["$ ls"], **keys)
+        with pytest.raises((TypeError, IndexError)) as caught:
+            await t.run()
+        assert caught.value.__notes__ == [note]
+        assert t.agent.failed_run.result.status == "error"
+
+
 async def test_cancel_lo_07(trial):
     """Everything is closed, the result is told, and the cancel comes out."""
     left = []
@@ -223,6 +248,14 @@ async def test_stop_ends_after_the_step(trial):
     t = trial(["$ a", "$ b"], observers=[Stopper()])
     result = await t.run()
     assert (result.status, result.reason, len(t.steps)) == ("limit_reached", "enough", 2)
+
+
+async def test_stop_knows_the_statuses(trial):
+    t = trial(["DONE", "DONE"])
+    await t.run()
+    (run,) = t.recorder.values("run_started")
+    with pytest.raises(ValueError, match="no status 'bogus'; there are completed, max_episodes"):
+        run.stop("bogus")
 
 
 async def test_say_stands_before_the_next_prompt_and_is_recorded(trial):

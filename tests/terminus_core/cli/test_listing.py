@@ -182,3 +182,11 @@ def test_a_terminal_gets_a_table_that_fits_and_literal_text(command, terminus):
     assert max(map(len, rows)) > 80
     if command == "plugins":
         assert "[/]" in shown.decode()
+
+
+@pytest.mark.parametrize("command", ["plugins", "hooks", "config"])
+def test_json_is_all_of_stdout_though_a_plugin_prints(command, terminus):
+    done = terminus(command, "--json", *terminus.plugin("print('a plugin that prints')"))
+    assert done.returncode == 0
+    assert json.loads(done.stdout)
+    assert done.stderr == "a plugin that prints\n"

@@ -12,7 +12,7 @@ from tests.support.fresh_venv import FreshVenv, undeclared
 
 SUBSET = "not trio"
 """The suites run in full over our own parts; here the wiring is what counts."""
-SESSION_SUBSET = "asyncio and (look or screen_can or seen or plain_program or session_tells or left_behind)"
+SESSION_SUBSET = "blocked or asyncio and (look or screen_can or seen or plain_program or session_tells or left_behind)"
 
 
 @pytest.fixture(scope="session")
@@ -89,6 +89,9 @@ def test_a_part_works_in_a_run_before_it_is_packaged(made):
         (["Shout", "--role", "parser"], "'Shout' is no name for a distribution"),
         (["terminus-1", "--role", "parser"], "'terminus-1' is no name for a distribution"),
         (["json", "--role", "parser"], "'json' is no name for a distribution"),
+        (["terminus-core", "--role", "parser"], "'terminus-core' is no name for a distribution"),
+        (["terminus-agent", "--role", "parser"], "'terminus-agent' is no name for a distribution"),
+        (["terminus-plugins", "--role", "parser"], "'terminus-plugins' is no name for a distribution"),
         (["a/../b", "--role", "parser"], "is no name for a distribution"),
         (["terminus-shout", "--role", "parsr"], "unknown role 'parsr'; did you mean 'parser'?"),
         (["terminus-tmux", "--role", "session"], "there is a session 'tmux' already"),

@@ -263,7 +263,7 @@ def test_one_name_twice_is_an_error_that_names_both_pl_06(terminus):
     terminus.distribution("extras", {"a": GOOD, "b": GOOD})
     done = terminus("run", "task", *terminus.script(*DONE))
     assert done.returncode == 2
-    line = done.stderr.splitlines()[-1]
+    (line,) = done.stderr.splitlines()
     assert "two plugins bring the observer named 'seen'" in line
     assert "'a'" in line
     assert "'b'" in line
@@ -289,7 +289,8 @@ def test_a_bug_is_one_line_and_its_traceback_lies_in_the_runs_folder(terminus, i
     assert done.returncode == 1
     path = terminus.runs[0] / "traceback.txt"
     line = done.stderr.splitlines()[0]
-    assert line == f"terminus: ZeroDivisionError: oh [/] no (traceback: {path})"
+    where = f"in plugin 'mine' ({terminus.folder / 'mine.py'}), completion 'buggy'"
+    assert line == f"terminus: ZeroDivisionError: oh [/] no, {where} (traceback: {path})"
     assert "Traceback" not in done.stderr
     assert "mine.py" in path.read_text()
     assert path.stat().st_mode & 0o777 == 0o600

@@ -57,6 +57,8 @@ def test_a_file_or_a_folder_and_another_target(run, capsys, tmp_path):
     ("arguments", "said"),
     [
         (["view", "absent"], "absent does not exist"),
+        (["view", __file__], "test_view.py is no JSON document"),
+        (["view", "--serve", __file__], "test_view.py is no JSON document"),
         (["view", "."], None),
         (["view", "-o", "no/such/folder/a.html"], "cannot write"),
     ],

@@ -45,6 +45,7 @@ class AsciinemaObserver:
     def __init__(self, config: AsciinemaConfig | None = None) -> None:
         self._config = config or AsciinemaConfig()
         self._file: CastFile | None = None
+        self._begun = False
         self._unlisten: Callable[[], None] | None = None
         self._plan = ""
         self._columns = 80
@@ -64,8 +65,36 @@ class AsciinemaObserver:
     @hookimpl
     def terminus_run_started(self, run: Run) -> None:
         """Open the file and listen to the terminal."""
-        if run.session is None:
+        self._begin(run)
+
+    @hookimpl
+    def terminus_response_received(self, reply: ParseResult) -> None:
+        """Keep the plan for the marker of this episode."""
+        self._plan = _first_words(reply.plan or reply.analysis, PLAN_CHARACTERS)
+
+    @hookimpl
+    def terminus_record_marker(self, run: Run, marker: Marker) -> None:
+        """Write the marker; an episode's says what it is about."""
+        self._begin(run)
+        label = marker.label
+        if marker.kind == "episode" and self._plan:
+            label = f"{label} \N{MIDDLE DOT} {self._plan}"
+        if self._file is not None:
+            self._file.event(time.monotonic(), "m", label)
+
+    @hookimpl
+    def terminus_step_recorded(self) -> None:
+        """What belongs to a step on disk is on disk too."""
+        if self._file is not None:
+            self._file.flush()
+
+    # -- the terminal ----------------------------------------------------------------------------------------
+
+    def _begin(self, run: Run) -> None:
+        """Once, at the first event: whoever is told of the start before us may set a marker."""
+        if self._begun or run.session is None:
             return
+        self._begun = True
         self._redact = run.redact
         header: dict[str, object] = {"title": _first_words(run.redact(run.instruction), TITLE_CHARACTERS)}
         if self._config.idle_time_limit is not None:
@@ -80,28 +109,6 @@ class AsciinemaObserver:
         )
         run.files.append(path)
         self._unlisten = run.session.listen(self._on_session_event)
-
-    @hookimpl
-    def terminus_response_received(self, reply: ParseResult) -> None:
-        """Keep the plan for the marker of this episode."""
-        self._plan = _first_words(reply.plan or reply.analysis, PLAN_CHARACTERS)
-
-    @hookimpl
-    def terminus_record_marker(self, marker: Marker) -> None:
-        """Write the marker; an episode's says what it is about."""
-        label = marker.label
-        if marker.kind == "episode" and self._plan:
-            label = f"{label} \N{MIDDLE DOT} {self._plan}"
-        if self._file is not None:
-            self._file.event(time.monotonic(), "m", label)
-
-    @hookimpl
-    def terminus_step_recorded(self) -> None:
-        """What belongs to a step on disk is on disk too."""
-        if self._file is not None:
-            self._file.flush()
-
-    # -- the terminal ----------------------------------------------------------------------------------------
 
     def _on_session_event(self, event: SessionEvent) -> None:
         file = self._file

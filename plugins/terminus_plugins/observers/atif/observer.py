@@ -44,6 +44,7 @@ class AtifObserver:
         self._ended: list[Document] = []  # get no more steps, and are not complete on disk yet
         self._replies: Replies | None = None
         self._listed: set[Path] = set()  # run.files grows with each summary: no search in it
+        self._swept = False
 
     async def __aenter__(self) -> Self:
         return self
@@ -57,7 +58,7 @@ class AtifObserver:
     @hookimpl
     def terminus_run_started(self, run: Run) -> None:
         """Remove what a killed run has left hidden in the folder."""
-        _attempt("Failed to clean the logs folder", partial(sweep, run.logs_dir))
+        self._sweep(run)
 
     @hookimpl
     def terminus_step_recorded(self, run: Run | None, step: Step) -> None:
@@ -65,12 +66,14 @@ class AtifObserver:
         if run is None:
             logger.warning("No context available, skipping trajectory dump")
             return
+        self._sweep(run)
         self._document(run).add(step)
         self._save(run)
 
     @hookimpl
     def terminus_response_received(self, run: Run, response: LLMResponse) -> None:
         """Keep the answer as it came."""
+        self._sweep(run)
         if self._replies is None:
             self._replies = Replies(run.logs_dir / "replies.jsonl")
         self._replies.add(response)
@@ -103,6 +106,12 @@ class AtifObserver:
                 logger.error("File is not complete: %s", file.path)
 
     # -- files -----------------------------------------------------------------------------------------------
+
+    def _sweep(self, run: Run) -> None:
+        """Once, before the first file of our own: whoever is told of the start before us may record a step."""
+        if not self._swept:
+            self._swept = True
+            _attempt("Failed to clean the logs folder", partial(sweep, run.logs_dir))
 
     def _documents(self) -> list[Document]:
         return [document for document in (self._current, *self._ended) if document is not None]

@@ -239,3 +239,18 @@ async def test_a_wrapped_secret_on_a_screen_after_a_gap(redacted, before):
     screen = f"\x1b[0m\x1b[H\x1b[2J{row}\r\n{rest}\r\n$ \x1b[0m\x1b[3;3H"
     path = await redacted([("gap", "lost"), ("screen", screen), ("output", "ls")], size=(40, 10))
     assert f"\x1b[2J{before}***\r\n\r\n$ \x1b[0m\x1b[3;3Hls" in shown(path), "rows keep their places"
+
+
+async def test_a_marker_that_another_sets_at_the_start_is_recorded(record):
+    class Early:
+        name = "early"
+
+        @hookimpl(tryfirst=True)
+        def terminus_run_started(self, run):
+            run.mark("Here we go")
+
+    path = await record([DONE, DONE], observers=[Early()])
+    _, events = read(path)
+    assert texts(events, "m")[0] == "Here we go"
+    assert "".join(texts(events, "o")).count("$ ") == 1
+    assert record.result.files.count(path) == 1

@@ -5,7 +5,8 @@ import json
 import pytest
 from pydantic import ValidationError
 
-from terminus_core import Agent, Trajectory
+from terminus_core import Agent, Trajectory, hookimpl
+from terminus_core.testing import FakeBackend, FakeEnvironment, FakeLLM
 
 pytestmark = pytest.mark.anyio
 
@@ -99,4 +100,27 @@ async def test_the_end_is_recorded_when_the_model_fails(rig, work):
     assert document["final_metrics"]["extra"]["status"] == "error"
     assert "on fire" in document["final_metrics"]["extra"]["reason"]
     assert len(document["steps"]) == 2
+    assert rig.hidden() == []
+
+
+async def test_a_step_that_another_records_at_the_start_is_kept(rig):
+    class Early:
+        name = "early"
+
+        @hookimpl
+        def terminus_run_started(self, run):
+            run.record_step("system", "The rules of the house.")
+
+    (rig.folder / ".trajectory.json.growing-a").touch()
+    agent = Agent(
+        llm=FakeLLM([reply(done=True)["content"]] * 2),
+        environment=FakeEnvironment(),
+        session=FakeBackend(),
+        observers=[Early(), "atif"],
+        logs_dir=rig.folder,
+    )
+    assert (await agent.run("Count.")).status == "completed"
+    steps = rig.read()["steps"]
+    assert [step["step_id"] for step in steps] == [1, 2, 3, 4]
+    assert steps[0]["message"] == "The rules of the house."
     assert rig.hidden() == []
