@@ -61,6 +61,12 @@ class PromptState:
         self.shell: bytes | None = None
         self.end_status: int | None = None
 
+    def resume(self, token: str, shell: bytes | None, end_status: int | None) -> None:
+        """The shell was another process's until now; what it has told of its prompt already counts."""
+        self._token = token.encode()
+        self.shell = shell
+        self.end_status = end_status
+
     def sent(self) -> None:
         """Something was typed: what was known about the prompt is no longer."""
         self.idle = False

@@ -71,9 +71,7 @@ class TmuxSession(Session):
             return
         self._pane.scroll.observe(int(history))
         self.token, shell, self._watch.home, ended = kept.split(":")
-        self._watch.restart(self.token)
-        self._watch.prompt.shell = shell.encode() or None
-        self._watch.prompt.end_status = int(ended) if ended else None
+        self._watch.prompt.resume(self.token, shell.encode() or None, int(ended) if ended else None)
 
     def on_output(self, pane: bytes, escaped: bytes) -> None:
         """Take what a program wrote; called by the channel, in order."""
