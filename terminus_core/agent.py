@@ -374,7 +374,7 @@ async def _prepare(run: Run) -> None:
     prepare = getattr(run.llm, "prepare", None)
     if prepare is not None:
         await prepare()
-    if run.settings.agent.max_cost_usd is not None and not getattr(run.llm, "knows_price", False):
+    if run.settings.agent.max_cost_usd is not None and not getattr(run.llm, "knows_price", True):
         raise ConfigError(
             f"max_cost_usd is set, but the price of model {run.llm.model_name!r} is not known; "
             "take the limit off or set the price in the LLM's model_info"

@@ -392,17 +392,17 @@ class LLM(Protocol):
     """One model behind one kind of API.
 
     Optional members: ``prepare()`` (async), called once before the first request; ``supports_images: bool``, whether
-    messages may hold images; ``knows_price: bool``, whether answers tell their cost: where they do not, a cost limit is
-    refused. Where one of the two is missing, that is a no.
+    messages may hold images, no if it is missing; ``knows_price: bool``, whether answers tell their cost: if not, a
+    cost limit is refused. If it is missing, the first answer without a cost ends a run that has such a limit.
     """
 
     name: ClassVar[str]
 
     model_name: str
     """The configured model, as the user names it."""
-    context_limit: int | None
+    context_limit: int | None = None
     """Tokens of the context window, ``None`` if unknown."""
-    output_limit: int | None
+    output_limit: int | None = None
     """Tokens that one answer may have, ``None`` if unknown."""
 
     @abstractmethod

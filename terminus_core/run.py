@@ -376,6 +376,9 @@ class Run:
             raise RunLimitReached("max_cost_usd", f"the run has cost {limit:g} US dollars")
         request = LLMRequest(messages, tools, max_output_tokens, lambda n: self.hooks.request_started(self, n))
         response = regular(await self.llm.call(request))
+        cost = response.usage.cost_usd if response.usage else None
+        if limit is not None and cost is None and not hasattr(self.llm, "knows_price"):
+            raise RunLimitReached("max_cost_usd", f"{self.llm.model_name} does not tell what its answers cost")
         if self.settings.agent.collect_rollout_details:
             self.rollout_details.append(records.rollout(response, kind, self.n_episodes))
         return response

@@ -42,10 +42,15 @@ async def test_limit_of_cost_with_an_unknown_price_is_refused_before_the_first_c
     llm.knows_price = False
     with pytest.raises(ConfigError, match="price"):
         await trial([], llm=llm, max_cost_usd=1.0).run()
-    del llm.knows_price  # it is optional: an LLM that does not say so knows none
-    with pytest.raises(ConfigError, match="price"):
-        await trial([], llm=llm, max_cost_usd=1.0).run()
     assert llm.requests == []
+
+
+async def test_limit_of_cost_with_answers_that_tell_none_ends_the_run(trial):
+    replies = [LLMResponse(content="$ ls", usage=Usage(1, 1, 0, 0.4)), *[LLMResponse(content="$ ls")] * 9]
+    llm = FakeLLM(replies)
+    del llm.knows_price  # it is optional
+    result = await trial([], llm=llm, max_cost_usd=1.0).run()
+    assert (result.status, result.reason, len(llm.requests)) == ("limit_reached", "max_cost_usd", 2)
 
 
 async def test_limit_of_time_holds_while_the_model_thinks(trial):
