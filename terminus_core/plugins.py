@@ -9,12 +9,13 @@ import logging
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
 import pluggy
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from terminus_core import hookspecs
 from terminus_core.config import AgentSettings, Settings, explain, nearest
@@ -175,8 +176,6 @@ class PluginManager:
             config = getattr(part, "Config", None)
             if config is not None and not (isinstance(config, type) and issubclass(config, BaseModel)):
                 raise PluginError(f"{role} {name!r}: `Config` has to be a pydantic model")
-            if config is not None and config.model_config.get("extra") != "forbid":
-                raise PluginError(f'{role} {name!r}: `Config` has to have model_config = ConfigDict(extra="forbid")')
             if role == "observer":
                 read_hookimpls(part, name, OBSERVABLE)
         return found
@@ -225,7 +224,7 @@ class PluginManager:
             for key in AgentSettings.model_fields.keys() & model.model_fields.keys() & settings.agent.model_fields_set
         }
         try:
-            return model.model_validate({**shared, **given})
+            return _strict(model).model_validate({**shared, **given})
         except ValidationError as error:
             raise ConfigError(explain(error, model, prefix=f"{role}.{name}")) from None
         except ConfigError:
@@ -302,6 +301,15 @@ def listed(given: Any) -> list[Any]:
     """What was given where many may be: a text, a path and whatever cannot be gone through are one thing."""
     is_one = isinstance(given, str | os.PathLike) or not isinstance(given, Iterable)
     return [given] if is_one else list(given)
+
+
+@cache
+def _strict(model: type[BaseModel]) -> type[BaseModel]:
+    """``model`` with unknown settings refused, unless it says itself what becomes of them."""
+    if "extra" in model.model_config:
+        return model
+    inside = {"__module__": model.__module__, "__qualname__": model.__qualname__, "__doc__": model.__doc__}
+    return type(model)(model.__name__, (model,), {**inside, "model_config": ConfigDict(extra="forbid")})
 
 
 class _Pluggy(pluggy.PluginManager):

@@ -196,13 +196,6 @@ def terminus_record_marker(run, marker):
     pass
 
 
-class Lax:
-    name = "lax"
-
-    class Config(BaseModel):
-        most: int = 3
-
-
 @pytest.mark.parametrize(
     ("functions", "line"),
     [
@@ -215,7 +208,6 @@ class Lax:
         ({"terminus_record_marker": terminus_record_marker}, "has no @hookimpl"),
         ({"terminus_register_gates": hookimpl(lambda: 5)}, "returns int; a list of classes would be right"),
         ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
-        ({"terminus_register_gates": hookimpl(lambda: [Lax])}, "gate 'lax': `Config` has to have model_config = "),
         ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
         ({"terminus_register_gates": hookimpl(lambda: sys.exit(3))}, "SystemExit: 3"),
         ({"terminus_register_gates": hookimpl(lambda: (sys.exit(3) for _ in "x"))}, "SystemExit: 3"),
@@ -230,7 +222,6 @@ class Lax:
         "no-decorator",
         "no-list",
         "no-class",
-        "lax-config",
         "raises",
         "exits",
         "exits-later",
@@ -245,6 +236,26 @@ def test_hook_rules_are_kept_at_registration(functions, line):
     assert line in str(caught.value)
     assert "a_plugin" in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("extra", [None, "forbid"])
+def test_a_misspelt_setting_of_a_part_is_refused(extra):
+    class Counting(Gate):
+        name = "counting"
+
+        class Config(BaseModel):
+            model_config = ConfigDict(extra=extra) if extra else ConfigDict()
+
+            most: int = 3
+
+    @hookimpl
+    def terminus_register_gates():
+        return [Counting]
+
+    manager = PluginManager([plugin(terminus_register_gates=terminus_register_gates)])
+    assert isinstance(manager.config("gate", "counting", Settings()), Counting.Config)
+    with pytest.raises(ConfigError, match=r"gate\.counting\.mots"):
+        manager.config("gate", "counting", Settings.check({"gate": {"counting": {"mots": 2}}}))
 
 
 @pytest.mark.parametrize("fault", [KeyError("odd"), TypeError("odd"), SystemExit("odd")])
