@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import Any, Literal
 
 import pluggy
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ValidationError, create_model
 
 from terminus_core import hookspecs
 from terminus_core.config import AgentSettings, Settings, explain, nearest
@@ -308,8 +308,7 @@ def _strict(model: type[BaseModel]) -> type[BaseModel]:
     """``model`` with unknown settings refused, unless it says itself what becomes of them."""
     if "extra" in model.model_config:
         return model
-    inside = {"__module__": model.__module__, "__qualname__": model.__qualname__, "__doc__": model.__doc__}
-    return type(model)(model.__name__, (model,), {**inside, "model_config": ConfigDict(extra="forbid")})
+    return create_model(model.__name__, __base__=model, __module__=model.__module__, __cls_kwargs__={"extra": "forbid"})
 
 
 class _Pluggy(pluggy.PluginManager):
