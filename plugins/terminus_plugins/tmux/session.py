@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import secrets
+import time
 from typing import TYPE_CHECKING
 
 from terminus_core import EnvironmentFailedError, Session, SessionClosedError, SessionEvent, TerminalText
@@ -144,6 +145,7 @@ class TmuxSession(Session):
         if not self._together:
             await self._settle_posted()
         was_idle = self._watch.prompt.idle or self._together
+        started = time.monotonic()
         keys = compile_keys(keystrokes, PANE)
         if keystrokes:
             self._type(keys, soon=not block and min_timeout_sec <= 0)
@@ -161,7 +163,7 @@ class TmuxSession(Session):
                 goal = self._watch.end_of(keys, was_idle=was_idle, jobs=True)
             self._together = self._together and self._pane.channel.defer(min_timeout_sec, goal)
             if not self._together:
-                await self._watch.wait(min_timeout_sec, goal)
+                await self._watch.wait(started + min_timeout_sec - time.monotonic(), goal)
                 await self._settle_posted()
 
     async def get_incremental_output(self) -> TerminalText:
