@@ -4,12 +4,13 @@ from itertools import pairwise
 
 import pytest
 
-from terminus_core import Agent, Command, LLMResponse, ParseResult, ResponseParser, TerminalText, Usage
+from terminus_core import Agent, LLMResponse, TerminalText, Usage
 from terminus_core.testing import FakeBackend, FakeEnvironment, FakeLLM, FakeSession
 from terminus_plugins.context.budget import Budget, Memory, user
 from terminus_plugins.context.shortening import fitted, shortened
 from terminus_plugins.context.summarize import SummarizeStrategy
 from terminus_plugins.context.truncate import TruncateStrategy
+from tests.support.typed_parser import TypedParser
 
 STRATEGIES = [SummarizeStrategy, TruncateStrategy]
 
@@ -26,20 +27,6 @@ class CountingLLM(FakeLLM):
         return super().count_tokens(messages)
 
 
-class Parser(ResponseParser):
-    name = "typed"
-    error_response_type = "text"
-
-    def build_prompt(self, instruction, terminal_state):
-        return f"{instruction}\n{terminal_state}"
-
-    def parse_response(self, response):
-        return ParseResult([Command(response.content + "\n", 0.0)])
-
-    def completion_confirmation(self, terminal_output):
-        return terminal_output
-
-
 class Terminal(FakeSession):
     async def get_incremental_output(self):
         await super().get_incremental_output()
@@ -48,7 +35,7 @@ class Terminal(FakeSession):
 
 def agent(llm, context, logs_dir, **keys):
     session = FakeBackend(Terminal())
-    parts = {"environment": FakeEnvironment(), "session": session, "parser": Parser(), "observers": []}
+    parts = {"environment": FakeEnvironment(), "session": session, "parser": TypedParser(), "observers": []}
     return Agent(llm=llm, context=context, logs_dir=logs_dir, **parts, **keys)
 
 

@@ -4,16 +4,14 @@ import pytest
 
 from terminus_core import (
     Agent,
-    Command,
     ContextLengthExceededError,
     LLMResponse,
-    ParseResult,
-    ResponseParser,
     TerminalText,
     Usage,
 )
 from terminus_core.testing import FakeBackend, FakeEnvironment, FakeLLM, FakeSession
 from terminus_plugins.context.truncate import TruncateStrategy
+from tests.support.typed_parser import TypedParser
 
 
 class Dense(FakeLLM):
@@ -30,20 +28,6 @@ class Dense(FakeLLM):
             self.refused += 1
             raise ContextLengthExceededError(f"{tokens} tokens")
         return LLMResponse("go", usage=Usage(tokens, 1))
-
-
-class Parser(ResponseParser):
-    name = "typed"
-    error_response_type = "text"
-
-    def build_prompt(self, instruction, terminal_state):
-        return f"{instruction}\n{terminal_state}"
-
-    def parse_response(self, response):
-        return ParseResult([Command(response.content + "\n", 0.0)])
-
-    def completion_confirmation(self, terminal_output):
-        return terminal_output
 
 
 class Screen(FakeSession):
@@ -64,7 +48,7 @@ async def test_the_waiting_observation_is_shortened_when_room_was_not_enough(tmp
         llm=llm,
         environment=FakeEnvironment(),
         session=FakeBackend(Screen(size)),
-        parser=Parser(),
+        parser=TypedParser(),
         observers=[],
         context=TruncateStrategy(TruncateStrategy.Config()),
         logs_dir=tmp_path / "run",
