@@ -19,7 +19,7 @@ import anyio
 
 from terminus_core import Environment, Session, SessionEvent, SessionOptions
 from terminus_plugins.environments.local import LocalEnvironment
-from terminus_plugins.tmux import TmuxBackend
+from terminus_plugins.sessions.tmux import TmuxBackend
 
 LINE = "The quick brown fox jumps over the lazy dog, and over the next one"
 

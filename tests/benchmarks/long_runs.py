@@ -25,7 +25,7 @@ import anyio
 
 from terminus_core import LLM, Agent, LLMRequest, LLMResponse, Message, TerminalText, Usage
 from terminus_core.testing import FakeBackend, FakeEnvironment, FakeSession
-from terminus_plugins.context.summarize import SummarizeStrategy
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
 
 OBSERVED = "".join(f"row {i:05} of what a command has written\n" for i in range(240))[:9_900]
 BYTES_PER_TOKEN = 4

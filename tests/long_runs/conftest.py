@@ -12,8 +12,8 @@ import pytest
 
 from terminus_core import Agent, Command, LLMRequest, Message, ParseResult, ResponseParser
 from terminus_core.testing import EventRecorder, FakeBackend, FakeEnvironment, FakeSession
-from terminus_plugins.context.summarize import SummarizeStrategy
-from terminus_plugins.llms.litellm_llm import LiteLLM
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
+from terminus_plugins.llms.litellm.llm import LiteLLM
 from tests.support.provider_dialects import flat_text
 from tests.support.provider_server import ProviderServer, Reply, answer, fault
 

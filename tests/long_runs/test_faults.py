@@ -6,7 +6,7 @@ from itertools import repeat
 import anyio
 import pytest
 
-from terminus_plugins.context.summarize import SummarizeStrategy
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
 from tests.support.provider_server import Reply, answer, cut, fault, raw, silent
 
 from .conftest import ASIDES, TOO_LONG, Model, Screen, text_of

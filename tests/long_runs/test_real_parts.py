@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from terminus_plugins.context.summarize import SummarizeStrategy
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
 from terminus_plugins.context.truncate import TruncateStrategy
 from tests.support.provider_server import fault
 

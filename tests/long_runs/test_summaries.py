@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from terminus_plugins.context.summarize import SummarizeStrategy
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
 from tests.support.provider_server import answer
 
 from .conftest import ASIDES, Model, Screen, text_of

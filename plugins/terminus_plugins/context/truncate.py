@@ -8,8 +8,8 @@ from weakref import WeakKeyDictionary
 from pydantic import BaseModel, ConfigDict, Field
 
 from terminus_core import ContextStrategy, Message, Run, RunLimitReached, hookimpl
-from terminus_plugins.context.budget import Budget, Memory
-from terminus_plugins.context.shortening import fitted, shorten_first_prompt, shortened
+from terminus_plugins.context.common.budget import Budget, Memory
+from terminus_plugins.context.common.shortening import fitted, shorten_first_prompt, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -12,15 +12,15 @@ import anyio
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from terminus_core import Environment, EnvironmentFailedError, hookimpl
-from terminus_plugins.environments.clients import open_client, run_client
-from terminus_plugins.environments.starter import STARTER
-from terminus_plugins.environments.streamed import StreamedEnvironment
+from terminus_plugins.environments.common.clients import open_client, run_client
+from terminus_plugins.environments.common.starter import STARTER
+from terminus_plugins.environments.common.streamed import StreamedEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable
     from types import TracebackType
 
-    from terminus_plugins.environments.streamed import Channel
+    from terminus_plugins.environments.common.streamed import Channel
 
 ENGINES = ("docker", "podman")
 ADVICE = ("Usage:", "Run '", "See '")

@@ -21,9 +21,9 @@ from anyio import to_thread
 from pydantic import BaseModel, ConfigDict, Field
 
 from terminus_core import Environment, EnvironmentFailedError, hookimpl
-from terminus_plugins.environments.clients import kill_client, open_client, start_client
-from terminus_plugins.environments.starter import READ_LINE
-from terminus_plugins.environments.streamed import StreamedEnvironment
+from terminus_plugins.environments.common.clients import kill_client, open_client, start_client
+from terminus_plugins.environments.common.starter import READ_LINE
+from terminus_plugins.environments.common.streamed import StreamedEnvironment
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from anyio.abc import Process
 
-    from terminus_plugins.environments.streamed import Channel
+    from terminus_plugins.environments.common.streamed import Channel
 
 START_SEC = 10.0
 HOME = "/tmp/home"  # noqa: S108 - the sandbox's own

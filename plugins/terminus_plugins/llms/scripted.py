@@ -20,8 +20,7 @@ from anyio.lowlevel import checkpoint
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, LLMResponse, Usage, hookimpl
-
-from .tokens import estimate_tokens
+from terminus_plugins.llms.common.tokens import estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

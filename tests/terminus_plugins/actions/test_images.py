@@ -8,8 +8,8 @@ import zlib
 import pytest
 
 from terminus_core import ContentPart, ImageSource, Message, Step
-from terminus_plugins.parsers.json_parser import JsonParser
-from terminus_plugins.parsers.offers import NOTE
+from terminus_plugins.parsers.common.offers import NOTE
+from terminus_plugins.parsers.json.parser import JsonParser
 from tests.support.provider_server import ProviderServer, answer, fault
 from tests.support.scripted_run import DONE, call, typing
 

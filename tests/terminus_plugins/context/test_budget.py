@@ -6,9 +6,9 @@ import pytest
 
 from terminus_core import Agent, LLMResponse, TerminalText, Usage
 from terminus_core.testing import FakeBackend, FakeEnvironment, FakeLLM, FakeSession
-from terminus_plugins.context.budget import Budget, Memory, user
-from terminus_plugins.context.shortening import fitted, shortened
-from terminus_plugins.context.summarize import SummarizeStrategy
+from terminus_plugins.context.common.budget import Budget, Memory, user
+from terminus_plugins.context.common.shortening import fitted, shortened
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
 from terminus_plugins.context.truncate import TruncateStrategy
 from tests.support.typed_parser import TypedParser
 

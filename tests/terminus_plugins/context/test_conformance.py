@@ -4,7 +4,7 @@ import pytest
 
 from terminus_core.testing import ContextStrategyTests
 from terminus_plugins.context.none import NoStrategy
-from terminus_plugins.context.summarize import SummarizeStrategy
+from terminus_plugins.context.summarize.strategy import SummarizeStrategy
 from terminus_plugins.context.truncate import TruncateStrategy
 
 

@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from terminus_core import LLMRequest, Message
-from terminus_plugins.llms.litellm_llm import LiteLLM
+from terminus_plugins.llms.litellm.llm import LiteLLM
 from tests.support.provider_server import ProviderServer, answer
 
 

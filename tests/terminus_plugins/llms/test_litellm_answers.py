@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from terminus_core import ConfigError, LLMError, LLMRequest, Message, Usage
-from terminus_plugins.llms.litellm_llm import LiteLLM
+from terminus_plugins.llms.litellm.llm import LiteLLM
 from tests.support.provider_server import answer, fault, raw
 
 pytestmark = pytest.mark.anyio

@@ -10,7 +10,7 @@ import anyio
 import pytest
 
 from terminus_core import ConfigError, ContextLengthExceededError, LLMError, LLMRequest, Message
-from terminus_plugins.llms.litellm_llm import LiteLLM
+from terminus_plugins.llms.litellm.llm import LiteLLM
 from tests.support.provider_server import answer, cut, fault, raw, refused_url, silent
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ def test_loading_the_plugins_loads_no_heavy_library():
     done = run(
         """
         import sys
-        import terminus_plugins.llms.litellm_llm, terminus_plugins.llms.scripted
+        import terminus_plugins.llms.litellm.llm, terminus_plugins.llms.scripted
         print(sorted({"litellm", "openai", "httpx", "tenacity", "tiktoken"} & sys.modules.keys()))
         """
     )
@@ -33,7 +33,7 @@ def test_a_missing_extra_names_its_cure():
         sys.modules["litellm"] = None  # what an import of it then finds
         import anyio
         from terminus_core import ConfigError
-        from terminus_plugins.llms.litellm_llm import LiteLLM
+        from terminus_plugins.llms.litellm.llm import LiteLLM
         try:
             anyio.run(LiteLLM(LiteLLM.Config(model="openai/gpt-5")).prepare)
         except ConfigError as error:
@@ -60,7 +60,7 @@ def test_nobody_but_the_provider_is_asked_and_nothing_is_printed(dialects):
             sys.addaudithook(watch)
             import anyio
             from terminus_core import LLMRequest, Message
-            from terminus_plugins.llms.litellm_llm import LiteLLM
+            from terminus_plugins.llms.litellm.llm import LiteLLM
             async def main():
                 for model, base in zip(sys.argv[1:3], sys.argv[3:5]):
                     llm = LiteLLM(LiteLLM.Config(model=model, api_base=base))
@@ -81,7 +81,7 @@ def test_a_request_that_was_given_up_does_not_keep_the_program_alive():
             """
             import sys, anyio
             from terminus_core import LLMRequest, Message
-            from terminus_plugins.llms.litellm_llm import LiteLLM
+            from terminus_plugins.llms.litellm.llm import LiteLLM
             async def main():
                 llm = LiteLLM(LiteLLM.Config(model="openai/gpt-4o-mini", api_base=sys.argv[1], timeout_sec=600))
                 await llm.prepare()
@@ -100,7 +100,7 @@ def test_the_program_may_end_in_the_middle_of_the_import(delay):
     done = run(
         """
         import sys, time
-        from terminus_plugins.llms.litellm_llm import LiteLLM
+        from terminus_plugins.llms.litellm.llm import LiteLLM
         LiteLLM(LiteLLM.Config(model="openai/gpt-5"))
         time.sleep(float(sys.argv[1]))
         """,

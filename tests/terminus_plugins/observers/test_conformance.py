@@ -10,7 +10,7 @@ from terminus_plugins.observers.instruction_extra import InstructionExtra
 from terminus_plugins.observers.loop_guard import LoopGuard
 from terminus_plugins.observers.otel import OtelConfig, OtelObserver
 from terminus_plugins.observers.prompt_caching import PromptCaching
-from terminus_plugins.observers.redact import Redact
+from terminus_plugins.observers.redact.observer import Redact
 from terminus_plugins.observers.stuck_shell import StuckShell
 
 

@@ -4,10 +4,10 @@ import pytest
 
 from terminus_core import Agent
 from terminus_core.testing import EventRecorder, FakeBackend, FakeEnvironment, FakeLLM, FakeSession
-from terminus_plugins.observers.pieces import Stream
-from terminus_plugins.observers.private_keys import LONGEST, key_spans
-from terminus_plugins.observers.redact import Redact
-from terminus_plugins.observers.secret_forms import Masker
+from terminus_plugins.observers.redact.observer import Redact
+from terminus_plugins.observers.redact.patterns import Masker
+from terminus_plugins.observers.redact.pem import LONGEST, key_spans
+from terminus_plugins.observers.redact.stream import Stream
 from tests.support.scripted_run import DONE, typing
 
 BEGIN, END = "-----BEGIN RSA PRIVATE KEY-----", "-----END RSA PRIVATE KEY-----"

@@ -7,9 +7,9 @@ import pytest
 
 from terminus_core import Agent, ContentPart, LLMResponse, Message
 from terminus_core.testing import EventRecorder, FakeBackend, FakeEnvironment, FakeLLM, FakeSession
-from terminus_plugins.observers.redact import Redact
-from terminus_plugins.observers.secret_forms import PATTERNS, Masker, secrets_in
-from terminus_plugins.observers.terminal_rows import columns
+from terminus_plugins.observers.redact.observer import Redact
+from terminus_plugins.observers.redact.patterns import PATTERNS, Masker, secrets_in
+from terminus_plugins.observers.redact.rows import columns
 from tests.support.scripted_run import DONE, typing
 
 TOKEN = "correct-horse-battery"

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from terminus_core import LLMResponse
-from terminus_plugins.parsers.json_parser import JsonParser
-from terminus_plugins.parsers.xml_parser import XmlParser
+from terminus_plugins.parsers.json.parser import JsonParser
+from terminus_plugins.parsers.xml.parser import XmlParser
 
 PARSERS = {"json": JsonParser(), "xml": XmlParser()}
 

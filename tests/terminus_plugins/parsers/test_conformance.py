@@ -6,9 +6,9 @@ import pytest
 
 from terminus_core import LLMResponse
 from terminus_core.testing import ResponseParserTests
-from terminus_plugins.parsers.json_parser import JsonParser
-from terminus_plugins.parsers.tools import ToolsParser
-from terminus_plugins.parsers.xml_parser import XmlParser
+from terminus_plugins.parsers.json.parser import JsonParser
+from terminus_plugins.parsers.tools.parser import ToolsParser
+from terminus_plugins.parsers.xml.parser import XmlParser
 
 
 def listed(commands):

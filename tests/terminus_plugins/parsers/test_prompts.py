@@ -4,7 +4,8 @@ import pytest
 from pydantic import ValidationError
 
 from terminus_core import ParseResult
-from terminus_plugins.parsers import json_parser, xml_parser
+from terminus_plugins.parsers import json as json_parser
+from terminus_plugins.parsers import xml as xml_parser
 from tests.terminus_plugins.parsers.cases import parse, typed
 
 PARSERS = [json_parser.JsonParser, xml_parser.XmlParser]

@@ -7,7 +7,7 @@ import pytest
 from terminus_core import Command, LLMResponse, ParseResult
 from terminus_plugins.actions.restart_shell import RestartShell
 from terminus_plugins.actions.view_image import ViewImage
-from terminus_plugins.parsers.tools import ToolsParser
+from terminus_plugins.parsers.tools.parser import ToolsParser
 from tests.support.provider_server import ProviderServer, answer
 from tests.support.scripted_run import call
 

@@ -13,7 +13,7 @@ import pytest
 
 from terminus_core import Agent, EnvironmentFailedError, SessionOptions, hookimpl
 from terminus_plugins.environments.ssh import SshConfig, SshEnvironment
-from terminus_plugins.tmux import TmuxBackend
+from terminus_plugins.sessions.tmux import TmuxBackend
 from tests.support import sshd
 
 pytestmark = pytest.mark.anyio

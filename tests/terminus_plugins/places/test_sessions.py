@@ -12,7 +12,7 @@ from terminus_core.testing.session_rows import SessionRowTests
 from terminus_plugins.environments.container import ContainerConfig, ContainerEnvironment
 from terminus_plugins.environments.sandbox import SandboxConfig, SandboxEnvironment
 from terminus_plugins.environments.ssh import SshConfig, SshEnvironment
-from terminus_plugins.tmux import TmuxBackend
+from terminus_plugins.sessions.tmux import TmuxBackend
 from tests.support.places import need
 
 EVERYWHERE = frozenset(SessionBackendTests.known_capabilities) - {"users", "trio"}

@@ -15,7 +15,7 @@ import pytest
 
 from terminus_core import ConfigError, EnvironmentFailedError, SessionOptions
 from terminus_plugins.environments.ssh import SshConfig, SshEnvironment
-from terminus_plugins.tmux import TmuxBackend
+from terminus_plugins.sessions.tmux import TmuxBackend
 from tests.support import sshd
 from tests.support.places import children, program_of
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from anyio import from_thread, to_thread
 
-from terminus_plugins.environments.streamed import CHUNK, GRACE_SEC
+from terminus_plugins.environments.common.streamed import CHUNK, GRACE_SEC
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,7 +21,7 @@ BUFFERED_CHUNKS = 16
 
 
 class SshChannel:
-    """What runs in a channel; see :class:`~terminus_plugins.environments.streamed.Channel`.
+    """What runs in a channel; see :class:`~terminus_plugins.environments.common.streamed.Channel`.
 
     Args:
         channel: paramiko's.

@@ -14,19 +14,19 @@ import anyio
 from anyio import to_thread
 
 from terminus_core import EnvironmentFailedError
+from terminus_plugins.environments.common.starter import READ_LINE, STARTER, line
+from terminus_plugins.environments.common.streamed import GRACE_SEC, StreamedEnvironment, helper_tasks
 from terminus_plugins.environments.ssh.channel import SshChannel
 from terminus_plugins.environments.ssh.config import SshConfig
-from terminus_plugins.environments.starter import READ_LINE, STARTER, line
-from terminus_plugins.environments.streamed import GRACE_SEC, StreamedEnvironment, helper_tasks
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from types import ModuleType, TracebackType
 
     from terminus_core import ExecResult
+    from terminus_plugins.environments.common.streamed import Channel
     from terminus_plugins.environments.ssh.connection import Bell, Connection
     from terminus_plugins.environments.ssh.target import Target
-    from terminus_plugins.environments.streamed import Channel
 
 Made = TypeVar("Made")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from terminus_plugins.observers.pieces import Piece, Stream
+from terminus_plugins.observers.redact.stream import Piece, Stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable

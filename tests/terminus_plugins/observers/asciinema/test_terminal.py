@@ -13,7 +13,7 @@ from terminus_core.testing import FakeLLM
 from terminus_plugins.environments.local import LocalEnvironment
 from terminus_plugins.observers.asciinema import AsciinemaConfig, AsciinemaObserver
 from terminus_plugins.observers.asciinema.cast_file import CastFile
-from terminus_plugins.tmux import TmuxBackend
+from terminus_plugins.sessions.tmux import TmuxBackend
 
 from .conftest import DONE, answer, read, texts
 

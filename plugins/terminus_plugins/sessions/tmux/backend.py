@@ -1,0 +1,251 @@
+"""Opens tmux sessions: finds tmux, starts a server of its own, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import logging
+import platform
+import secrets
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import anyio
+
+from terminus_core import EnvironmentFailedError, SessionBackend, StreamsUnsupportedError, TerminusError
+from terminus_plugins.sessions.tmux.config import TmuxConfig
+from terminus_plugins.sessions.tmux.control_channel import ControlChannel
+from terminus_plugins.sessions.tmux.exec_channel import ExecChannel
+from terminus_plugins.sessions.tmux.session import TmuxSession
+from terminus_plugins.sessions.tmux.shell import MISSING, Place, find, pane_argv, session_name, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+    from contextlib import AbstractAsyncContextManager
+
+    from terminus_core import Environment, EnvironmentProcess, ExecResult, SessionOptions
+    from terminus_plugins.sessions.tmux.channel import Channel
+
+logger = logging.getLogger(__name__)
+
+SWEPT_AT_ONCE = 20
+"""Folders looked at when a session starts, the oldest first."""
+YOUNG_SEC = 120
+"""A folder younger than this may belong to a session that is just starting, and is left alone."""
+CLOSE_SEC = 2.0
+SETUP_SEC = 30.0
+AGAIN_SEC = 0.5
+
+
+class TmuxBackend(SessionBackend):
+    """One persistent control-mode client on a tmux server of its own, with a private socket."""
+
+    name: ClassVar[str] = "tmux"
+    Config = TmuxConfig
+
+    def __init__(self, config: TmuxConfig | None = None) -> None:
+        self.config = config or TmuxConfig()
+
+    @asynccontextmanager
+    async def open(self, environment: Environment, options: SessionOptions) -> AsyncIterator[TmuxSession]:
+        """See :class:`terminus_core.SessionBackend`. With a ``resume_token``: attach to the session that lived on."""
+        tmux, base = await self._find(environment, options)
+        if options.resume_token:
+            folder, _, name = options.resume_token.rpartition(" ")
+        else:
+            name = session_name(options.session_id)
+            folder = f"{base}/{name}-{secrets.token_hex(4)}"
+        session = TmuxSession(Place(tmux, folder, name), self.config)
+        note = _note(options.logs_dir, folder)
+        # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
+        failure: BaseException | None = None
+        patience = SETUP_SEC
+        try:
+            if await anyio.Path(options.logs_dir).is_dir():
+                await note.touch()
+            async with self._channel(environment, options, session) as channel:
+                try:
+                    await session.begin(channel, resumed=bool(options.resume_token))
+                    yield session
+                except BaseException as error:  # noqa: BLE001 - raised again below
+                    failure = error
+                if channel.ended == "lost":
+                    patience = CLOSE_SEC
+        finally:
+            last = session.place.leave() if self._leaves(session) else session.place.remove(session.server)
+            with anyio.CancelScope(shield=True):
+                await self._try(environment, options, last, patience)
+                await note.unlink(missing_ok=True)
+        if failure is not None:
+            raise failure
+
+    @asynccontextmanager
+    async def _channel(
+        self, environment: Environment, options: SessionOptions, session: TmuxSession
+    ) -> AsyncIterator[Channel]:
+        """The way to the server: a stream where the environment has them, else one exec for each round."""
+        where: dict[str, Any] = {"cwd": options.cwd, "env": options.env, "user": options.user}
+        async with AsyncExitStack() as stack:
+            try:
+                stream = await self._first_client(stack, environment, self._command(session, options), where)
+            except StreamsUnsupportedError:
+                session.place = replace(session.place, by_exec=True)
+                yield await self._by_exec(environment, options, session)
+                return
+            group = await stack.enter_async_context(anyio.create_task_group())
+
+            def another(was_there: bool) -> AbstractAsyncContextManager[EnvironmentProcess]:
+                return environment.open_process(
+                    session.place.attach() if was_there else self._command(session, options), **where
+                )
+
+            channel = ControlChannel(
+                stream,
+                another,
+                partial(environment.exec, "true", timeout_sec=SETUP_SEC, **where),
+                answer_timeout=self.config.answer_timeout_sec,
+                repair_timeout=self.config.reconnect_timeout_sec,
+                on_output=session.on_output,
+                on_gap=session.on_gap,
+                on_repair=session.on_repair,
+                on_end=session.on_end,
+            )
+            group.start_soon(channel.run)
+            yield channel
+            with anyio.CancelScope(shield=True):
+                channel.end("detach-client" if self._leaves(session) else "kill-server")
+                await _close(channel, stream)
+
+    def _leaves(self, session: TmuxSession) -> bool:
+        return self.config.leave_running and session.exit_status is None
+
+    async def _first_client(
+        self, stack: AsyncExitStack, environment: Environment, command: str, where: dict[str, Any]
+    ) -> EnvironmentProcess:
+        """Start a client; once more if the connection is lost meanwhile."""
+        deadline = anyio.current_time() + self.config.reconnect_timeout_sec
+        while True:
+            try:
+                return await stack.enter_async_context(environment.open_process(command, **where))
+            except StreamsUnsupportedError:
+                raise
+            except EnvironmentFailedError:
+                await environment.exec("true", timeout_sec=SETUP_SEC, **where)  # raises if the fault is for good
+                if anyio.current_time() > deadline:
+                    raise
+            await anyio.sleep(AGAIN_SEC)
+
+    async def _by_exec(self, environment: Environment, options: SessionOptions, session: TmuxSession) -> Channel:
+        if not options.resume_token:
+            result = await environment.exec(
+                self._command(session, options),
+                cwd=options.cwd,
+                env=options.env,
+                user=options.user,
+                timeout_sec=SETUP_SEC,
+            )
+            if result.return_code != 0:
+                told = result.stderr.strip() or result.stdout.strip() or f"status {result.return_code}"
+                raise EnvironmentFailedError(f"tmux does not start: {told}")
+        return ExecChannel(
+            environment,
+            session.place,
+            user=options.user,
+            answer_timeout=self.config.answer_timeout_sec,
+            on_marks=session.on_marks,
+            on_end=session.on_end,
+        )
+
+    def _command(self, session: TmuxSession, options: SessionOptions) -> str:
+        return session.place.attach() if options.resume_token else self._start(session, options)
+
+    def _start(self, session: TmuxSession, options: SessionOptions) -> str:
+        return session.place.start(
+            pane_argv(session.place, self.config.shell, session.token),
+            f"{platform.node() or '-'} {options.logs_dir.absolute()}",
+            width=self.config.pane_width,
+            height=self.config.pane_height,
+            history_limit=self.config.history_limit * (2 if session.place.by_exec else 1),
+        )
+
+    async def _find(self, environment: Environment, options: SessionOptions) -> tuple[str, str]:
+        """Path of tmux, and the folder for private folders. Sweeps that folder.
+
+        tmux is asked for before the stream is opened, so that its absence is told as such.
+        """
+        result = await self._run(environment, options, find(self.config.tmux_path, SWEPT_AT_ONCE))
+        told = [line.partition(" ")[::2] for line in result.stdout.splitlines()]
+        found = dict(told)
+        if result.return_code == MISSING:
+            raise EnvironmentFailedError(self._missing(found.get("login", "")))
+        if result.return_code != 0 or "now" not in found:
+            if "base" in found:
+                raise EnvironmentFailedError(f"cannot make a private folder for tmux: {found['base']}")
+            why = result.stderr.strip() or f"status {result.return_code}"
+            raise EnvironmentFailedError(f"no command runs in environment {environment.name!r}: {why}")
+        gone = await self._gone(int(found["now"]), [rest for kind, rest in told if kind == "old"])
+        if gone:
+            folders = [f"{found['base']}/{folder}" for folder in gone]
+            await self._try(environment, options, sweep(found["tmux"], folders))
+        return found["tmux"], found["base"]
+
+    def _missing(self, login: str) -> str:
+        if self.config.tmux_path:
+            return f"there is no tmux at {self.config.tmux_path!r}: correct tmux_path in [session.tmux]"
+        if login:
+            return (
+                f"tmux is at {login}, which only a login shell has on its PATH: "
+                f'set tmux_path = "{login}" in [session.tmux]'
+            )
+        return (
+            "tmux is not installed: apt-get install tmux (Debian, Ubuntu), dnf install tmux (Fedora), "
+            "apk add tmux (Alpine), brew install tmux (macOS)"
+        )
+
+    async def _gone(self, now: int, old: list[str]) -> list[str]:
+        """What killed agents left behind: their run is over, its folder gone, or its time up."""
+        gone = []
+        for line in old:
+            folder, _, owner = line.partition(" ")
+            started, _, owner = owner.partition(" ")
+            host, _, logs_dir = owner.partition(" ")
+            age = now - int(started) if started.isdigit() else 0
+            if age > YOUNG_SEC and (
+                age > self.config.keep_sec
+                or (host == platform.node() and not await _note(Path(logs_dir), folder).exists())
+            ):
+                gone.append(folder)
+        return gone
+
+    async def _run(self, environment: Environment, options: SessionOptions, command: str) -> ExecResult:
+        """Run a command that does no harm when it is run twice: once more if the connection is lost meanwhile."""
+        deadline = anyio.current_time() + self.config.reconnect_timeout_sec
+        while True:
+            result = await environment.exec(command, user=options.user, timeout_sec=SETUP_SEC)
+            if result.return_code is not None or anyio.current_time() > deadline:
+                return result
+            await anyio.sleep(AGAIN_SEC)
+
+    async def _try(
+        self, environment: Environment, options: SessionOptions, command: str, patience: float = SETUP_SEC
+    ) -> None:
+        """Tidy up; where that fails there is nothing better to do, and more important things are told."""
+        try:
+            with anyio.fail_after(patience):
+                await self._run(environment, options, command)
+        except (TimeoutError, TerminusError) as error:
+            logger.debug("Cannot tidy up after tmux: %s", error)
+
+
+def _note(logs_dir: Path, folder: str) -> anyio.Path:
+    """The file in a run's folder that says: the terminal in ``folder`` belongs to this run, which is not over."""
+    return anyio.Path(logs_dir / f".tmux-{folder.rpartition('/')[2]}")
+
+
+async def _close(channel: ControlChannel, stream: EnvironmentProcess) -> None:
+    """Read to the end of its words, then end the client."""
+    with anyio.move_on_after(CLOSE_SEC):
+        await channel.finished.wait()
+    await stream.aclose()
+    channel.stop()
