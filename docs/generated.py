@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from terminus_core.cli.commands import terminus
-from terminus_core.config import AgentSettings, TrajectorySettings
-from terminus_core.dispatch import OBSERVABLE, ROLES, read_hookimpls
-from terminus_core.plugins import PluginManager
+from terminus_core.hooks import OBSERVABLE, ROLES, read_hookimpls
+from terminus_core.manager import PluginManager
+from terminus_core.settings import AgentSettings, TrajectorySettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

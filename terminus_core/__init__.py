@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from terminus_core.agent import Agent
     from terminus_core.chat import Chat, ContentPart, LLMRequest, LLMResponse, Message, Usage
-    from terminus_core.config import Settings
     from terminus_core.errors import (
         ConfigError,
         ContextLengthExceededError,
@@ -23,7 +22,9 @@ if TYPE_CHECKING:
         TerminusError,
     )
     from terminus_core.hookspecs import hookimpl, hookspec
-    from terminus_core.interfaces import (
+    from terminus_core.manager import PluginManager
+    from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
+    from terminus_core.roles import (
         LLM,
         Action,
         Command,
@@ -47,9 +48,8 @@ if TYPE_CHECKING:
         TerminalText,
         Turn,
     )
-    from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
-    from terminus_core.plugins import PluginManager
     from terminus_core.run import Run, RunResult
+    from terminus_core.settings import Settings
     from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
 
 __all__ = [
@@ -114,9 +114,9 @@ _HOMES = {
     "hookspecs": "hookimpl hookspec",
     "masking": "is_secret_name mask_text secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
-    "config": "Settings",
+    "settings": "Settings",
     "trajectory": "ImageSource ObservationResult Step ToolCall Trajectory",
-    "plugins": "PluginManager",
+    "manager": "PluginManager",
     "run": "Run RunResult",
     "agent": "Agent",
 }
@@ -125,7 +125,7 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = next((home for home, names in _HOMES.items() if name in names.split()), "interfaces")
+    home = next((home for home, names in _HOMES.items() if name in names.split()), "roles")
     if name.endswith("Error"):
         home = "errors"
     value = globals()[name] = getattr(import_module(f"{__name__}.{home}"), name)

@@ -9,10 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import anyio
 
-from terminus_core import observation as texts
-from terminus_core import records
-from terminus_core.dispatch import ANY_FAULT
-from terminus_core.entering import entered
+from terminus_core import step_building, texts
 from terminus_core.errors import (
     ConfigError,
     ContextLengthExceededError,
@@ -23,17 +20,19 @@ from terminus_core.errors import (
     StreamsUnsupportedError,
     TerminusError,
 )
-from terminus_core.interfaces import SessionOptions, Turn
+from terminus_core.hooks import ANY_FAULT
+from terminus_core.observer_life import entered
 from terminus_core.parts import AgentKeys, Parts, name_of
+from terminus_core.roles import SessionOptions, Turn
 from terminus_core.runfile import RunFile
 from terminus_core.trajectory import ObservationResult
 
 if TYPE_CHECKING:
     from terminus_core.chat import Chat, LLMResponse
-    from terminus_core.config import Settings
-    from terminus_core.interfaces import Command, ParseResult
-    from terminus_core.plugins import PluginManager
+    from terminus_core.manager import PluginManager
+    from terminus_core.roles import Command, ParseResult
     from terminus_core.run import Run, RunResult
+    from terminus_core.settings import Settings
     from terminus_core.trajectory import ContentPart
 
 logger = logging.getLogger(__name__)
@@ -335,8 +334,8 @@ class Agent:
         raw = run.settings.trajectory.raw_content
         recorded_calls = getattr(run.parser, "recorded_calls", None)
         native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
-        calls = [] if raw else records.tool_calls(episode, reply, native)
-        result = records.made(ObservationResult, content=observed)
+        calls = [] if raw else step_building.tool_calls(episode, reply, native)
+        result = step_building.made(ObservationResult, content=observed)
         if len(reply.commands) == 1 and not raw:
             own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}
             result.source_call_id = own.pop() if own else f"call_{episode}_1"
@@ -354,7 +353,7 @@ class Agent:
             "agent",
             response.content,
             response=response,
-            results=[records.made(ObservationResult, content=prompt)],
+            results=[step_building.made(ObservationResult, content=prompt)],
             extra={"finish_reason": response.finish_reason} if was_cut else None,
             model_name=response.model_name or run.llm.model_name,
         )

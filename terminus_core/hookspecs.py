@@ -13,7 +13,7 @@ import pluggy
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Message
-    from terminus_core.interfaces import (
+    from terminus_core.roles import (
         LLM,
         Command,
         CompletionPolicy,

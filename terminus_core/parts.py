@@ -8,15 +8,15 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from terminus_core.config import AgentSettings, Settings, nearest
-from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
-from terminus_core.plugins import PluginManager, listed
+from terminus_core.hooks import ROLES
+from terminus_core.manager import PluginManager, listed
 from terminus_core.run import Run, new_logs_dir
+from terminus_core.settings import AgentSettings, Settings, nearest
 from terminus_core.shapes import fault_of
 
 if TYPE_CHECKING:
-    from terminus_core.interfaces import (
+    from terminus_core.roles import (
         LLM,
         CompletionPolicy,
         ContextStrategy,

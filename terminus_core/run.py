@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import anyio
 
-from terminus_core import records, trajectory
-from terminus_core.answers import regular
+from terminus_core import step_building, trajectory
 from terminus_core.chat import Chat, LLMRequest, Usage
 from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
 from terminus_core.images import keep_images
-from terminus_core.interfaces import Handoff, Marker, RunStatus, Subagent
-from terminus_core.observation import clean, cleaned, limited, terminal_text
 from terminus_core.redaction import redacted
+from terminus_core.responses import regular
+from terminus_core.roles import Handoff, Marker, RunStatus, Subagent
+from terminus_core.texts import clean, cleaned, limited, terminal_text
 from terminus_core.trajectory import (
     Observation,
     ObservationResult,
@@ -32,9 +32,8 @@ from terminus_core.trajectory import (
 
 if TYPE_CHECKING:
     from terminus_core.chat import Content, ContentPart, LLMResponse, Message
-    from terminus_core.config import Settings
-    from terminus_core.dispatch import Dispatcher
-    from terminus_core.interfaces import (
+    from terminus_core.hooks import Dispatcher
+    from terminus_core.roles import (
         LLM,
         CompletionPolicy,
         ContextStrategy,
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
         Session,
         SessionBackend,
     )
+    from terminus_core.settings import Settings
 
 logger = logging.getLogger(__name__)
 T = TypeVar("T")
@@ -241,13 +241,13 @@ class Run:
             "model_name": model_name,
             "reasoning_content": response.reasoning_content if response else None,
             "tool_calls": tool_calls or None,
-            "observation": records.made(Observation, results=results) if results else None,
-            "metrics": records.metrics(response) if response else None,
+            "observation": step_building.made(Observation, results=results) if results else None,
+            "metrics": step_building.metrics(response) if response else None,
             "extra": extra,
             "is_copied_context": is_copied_context,
         }
         fields = {name: value for name, value in fields.items() if value is not None}
-        step = records.made(Step, **fields)
+        step = step_building.made(Step, **fields)
         self.hooks.step_recorded(self, step)
         return step
 
@@ -305,7 +305,7 @@ class Run:
         self.hooks.history_replaced(self, Handoff(index, prompt, list(subagents)))
         if self.settings.trajectory.linear_history:
             for message in messages:
-                self.record_step(**records.copied(message, self.last_response_model_name))
+                self.record_step(**step_building.copied(message, self.last_response_model_name))
         self.record_step("user", prompt)
         self.mark(f"Summary {index}" if subagents else f"Replaced history {index}", "summary")
 
@@ -380,7 +380,7 @@ class Run:
         if limit is not None and cost is None and not hasattr(self.llm, "knows_price"):
             raise RunLimitReached("max_cost_usd", f"{self.llm.model_name} does not tell what its answers cost")
         if self.settings.agent.collect_rollout_details:
-            self.rollout_details.append(records.rollout(response, kind, self.n_episodes))
+            self.rollout_details.append(step_building.rollout(response, kind, self.n_episodes))
         return response
 
     def finish(self, fault: BaseException | None) -> RunResult:

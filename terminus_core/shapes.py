@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from functools import cache, partial
 from typing import Any
 
-from terminus_core import interfaces
-from terminus_core.dispatch import ROLES, SPECS
+from terminus_core import roles
+from terminus_core.hooks import ROLES, SPECS
 
 _BRINGS = re.compile(r"Sequence\[type\[(\w+)\]\]")
 _AWAITABLE = re.compile(r"Awaitable|Coroutine|Future|Task")
@@ -51,8 +51,8 @@ def _shape(role: str) -> tuple[str, list[tuple[str, bool]], list[str]]:
     The methods are the abstract ones and those of ``async with``; the attributes are those without a default.
     """
     brings = _BRINGS.fullmatch(SPECS[ROLES[role]].__annotations__["return"])
-    protocol: Any = vars(interfaces).get(brings[1]) if brings else None
-    if getattr(protocol, "__module__", "") != interfaces.__name__:
+    protocol: Any = vars(roles).get(brings[1]) if brings else None
+    if getattr(protocol, "__module__", "") != roles.__name__:
         return "", [], []  # any object may observe
     own = {name: inspect.iscoroutinefunction(value) for name, value in vars(protocol).items() if callable(value)}
     wanted = protocol.__abstractmethods__ | {name for name, awaited in own.items() if awaited and name.startswith("__")}

@@ -13,9 +13,9 @@ from typing import Any
 
 from terminus_core.cli.layers import with_options
 from terminus_core.cli.running import run_task
-from terminus_core.config import load_settings
 from terminus_core.errors import ConfigError
 from terminus_core.run import new_logs_dir
+from terminus_core.settings import load_settings
 
 INSTRUCTION = (
     "Open a tea shop in a folder named shop: write its prices to prices.txt (tea 3, coffee 4, cake 5) and their sum to "

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from terminus_core.cli.commands import SETTING_KEYS
-from terminus_core.config import LoadedSettings, default_config_file, load_settings, read_value
 from terminus_core.errors import ConfigError
+from terminus_core.settings import LoadedSettings, default_config_file, load_settings, read_value
 
 logger = logging.getLogger(__name__)
 

@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 from terminus_core.cli.layers import read_settings
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json
-from terminus_core.config import AgentSettings
-from terminus_core.dispatch import OBSERVABLE, ROLES, SPECS, read_hookimpls
 from terminus_core.errors import ConfigError, PluginError
+from terminus_core.hooks import OBSERVABLE, ROLES, SPECS, read_hookimpls
+from terminus_core.manager import PluginManager
 from terminus_core.masking import mask_secrets
-from terminus_core.plugins import PluginManager
+from terminus_core.settings import AgentSettings
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from terminus_core.config import LoadedSettings, Settings
-    from terminus_core.plugins import PluginInfo
+    from terminus_core.manager import PluginInfo
+    from terminus_core.settings import LoadedSettings, Settings
 
 
 def _open(options: Mapping[str, Any]) -> tuple[LoadedSettings, PluginManager]:

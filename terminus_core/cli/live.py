@@ -9,7 +9,7 @@ from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Usage
-    from terminus_core.interfaces import Command, Handoff, ParseResult
+    from terminus_core.roles import Command, Handoff, ParseResult
     from terminus_core.run import Run, RunResult
     from terminus_core.trajectory import Step
 

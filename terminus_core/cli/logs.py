@@ -6,7 +6,7 @@ import logging
 import sys
 
 from terminus_core.cli.printing import literal
-from terminus_core.dispatch import tracer
+from terminus_core.hooks import tracer
 
 
 def configure_logging(*, verbose: bool, trace: bool = False) -> None:

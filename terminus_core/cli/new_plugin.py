@@ -9,10 +9,10 @@ from importlib.resources import files
 from pathlib import Path
 
 from terminus_core.cli.printing import Lines, literal
-from terminus_core.config import nearest
-from terminus_core.dispatch import ROLES
 from terminus_core.errors import ConfigError
-from terminus_core.plugins import PluginManager
+from terminus_core.hooks import ROLES
+from terminus_core.manager import PluginManager
+from terminus_core.settings import nearest
 
 _OURS = frozenset({"terminus-agent", "terminus-core", "terminus-plugins"})
 """Names that would hide this distribution or its packages."""

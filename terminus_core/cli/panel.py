@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from terminus_core.chat import LLMResponse
-    from terminus_core.interfaces import ParseResult, SessionEvent
+    from terminus_core.roles import ParseResult, SessionEvent
     from terminus_core.run import Run
 
 REFRESH_SEC = 0.25

@@ -20,8 +20,8 @@ from terminus_core.cli.layers import read_settings
 from terminus_core.cli.live import LiveView, spent
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.printing import Lines, literal, print_json, shorten
-from terminus_core.dispatch import one_line
 from terminus_core.errors import SessionClosedError, TerminusError
+from terminus_core.hooks import one_line
 from terminus_core.masking import mask_text
 from terminus_core.run import RunResult
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from anyio import CancelScope
 
-    from terminus_core.config import LoadedSettings
+    from terminus_core.settings import LoadedSettings
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Each ends the run cleanly; the second one ends the program at once."""

@@ -14,8 +14,8 @@ import pytest
 
 from terminus_core import Settings
 from terminus_core.cli.commands import terminus
-from terminus_core.config import load_settings
-from terminus_core.plugins import PluginManager
+from terminus_core.manager import PluginManager
+from terminus_core.settings import load_settings
 from tests.support.markdown_blocks import Block, blocks, run_block, write_files
 
 ROOT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ import typing
 
 import terminus_core
 from terminus_core import testing
-from terminus_core.config import AgentSettings, TrajectorySettings
-from terminus_core.dispatch import SPECS
+from terminus_core.hooks import SPECS
+from terminus_core.settings import AgentSettings, TrajectorySettings
 
 
 def public_interface():

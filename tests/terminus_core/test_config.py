@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from terminus_core import ConfigError, Settings
-from terminus_core.config import AgentSettings, load_settings, nearest, read_value
+from terminus_core.settings import AgentSettings, load_settings, nearest, read_value
 
 NUMBERS = {"max_episodes": st.integers(1, 10**9), "output_limit_bytes": st.integers(100, 10**9)}
 TEXTS = st.text(string.ascii_letters + string.digits + "._/-", min_size=1)

@@ -213,8 +213,8 @@ async def failing():
 
 
 async def test_an_observer_that_hangs_or_fails_at_the_end_is_logged_and_the_others_are_left(trial, caplog, monkeypatch):
-    monkeypatch.setattr("terminus_core.entering.CLOSING_SEC", 0.4)
-    monkeypatch.setattr("terminus_core.entering.LEAST_SEC", 0.1)
+    monkeypatch.setattr("terminus_core.observer_life.CLOSING_SEC", 0.4)
+    monkeypatch.setattr("terminus_core.observer_life.LEAST_SEC", 0.1)
     left = []
     observers = [
         closing("first", left),

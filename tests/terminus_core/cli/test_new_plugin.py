@@ -7,7 +7,7 @@ import pytest
 
 from terminus_core import PluginManager
 from terminus_core.cli import main
-from terminus_core.dispatch import ROLES
+from terminus_core.hooks import ROLES
 from tests.support.fresh_venv import FreshVenv, undeclared
 
 SUBSET = "not trio"

@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from terminus_core import testing
-from terminus_core.dispatch import ROLES
+from terminus_core.hooks import ROLES
 from terminus_core.testing import ConformanceSuite, GateTests, SessionBackendTests
 
 pytest_plugins = ["pytester"]

@@ -5,10 +5,10 @@ import os
 
 import anyio
 import pytest
-from tests.terminus_plugins.sessions.tmux import test_keys, test_life, test_rows, test_waiting
-from tests.terminus_plugins.sessions.tmux.conftest import Terminal
 
 from tests.support import tmux_versions
+from tests.terminus_plugins.sessions.tmux import test_keys, test_life, test_rows, test_waiting
+from tests.terminus_plugins.sessions.tmux.conftest import Terminal
 
 pytestmark = pytest.mark.anyio
 

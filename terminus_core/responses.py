@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from terminus_core.observation import clean
+from terminus_core.texts import clean
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse

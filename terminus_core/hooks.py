@@ -14,13 +14,13 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 from terminus_core import hookspecs
-from terminus_core.config import nearest
 from terminus_core.errors import ConfigError, PluginError
 from terminus_core.redaction import redacted
+from terminus_core.settings import nearest
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Message
-    from terminus_core.interfaces import Command, Handoff, Marker, ParseResult, Subagent
+    from terminus_core.roles import Command, Handoff, Marker, ParseResult, Subagent
     from terminus_core.run import Run, RunResult
     from terminus_core.trajectory import Step
 

@@ -18,9 +18,9 @@ import pluggy
 from pydantic import BaseModel, ValidationError, create_model
 
 from terminus_core import hookspecs
-from terminus_core.config import AgentSettings, Settings, explain, nearest
 from terminus_core.discovery import installed, module_called, refuse_foreign_distribution
-from terminus_core.dispatch import (
+from terminus_core.errors import ConfigError, PluginError
+from terminus_core.hooks import (
     ANY_FAULT,
     OBSERVABLE,
     ROLES,
@@ -32,7 +32,7 @@ from terminus_core.dispatch import (
     read_hookimpls,
     traced,
 )
-from terminus_core.errors import ConfigError, PluginError
+from terminus_core.settings import AgentSettings, Settings, explain, nearest
 from terminus_core.shapes import fault_of
 
 logger = logging.getLogger(__name__)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 from terminus_core.redaction import redacted
 
 if TYPE_CHECKING:
-    from terminus_core.interfaces import ParseResult, TerminalText
+    from terminus_core.roles import ParseResult, TerminalText
 
 INTERRUPTED = "[The run ended in the middle of this turn, before the terminal was looked at again.]"
 """The observation of a turn that a cancel or a bug cut short."""

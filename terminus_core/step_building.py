@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from terminus_core.chat import Usage
-from terminus_core.observation import cleaned
+from terminus_core.texts import cleaned
 from terminus_core.trajectory import Metrics, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from terminus_core.chat import LLMResponse, Message
-    from terminus_core.interfaces import ParseResult
+    from terminus_core.roles import ParseResult
 
 Record = TypeVar("Record", bound=BaseModel)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 
-from terminus_core.dispatch import ANY_FAULT, one_line
+from terminus_core.hooks import ANY_FAULT, one_line
 from terminus_core.parts import name_of
 
 logger = logging.getLogger(__name__)
