@@ -182,7 +182,7 @@ def options_table(*path: str) -> str:
 def _command(path: Iterable[str]) -> click.Command:
     command: click.Command = terminus
     for name in path:
-        command = command.commands[name]  # type: ignore[attr-defined]  # each but the last is a group
+        command = command.get_command(click.Context(command), name)  # type: ignore[attr-defined,assignment]
     return command
 
 

@@ -1,87 +1,57 @@
-"""The command line: ``terminus``, ``terminus-agent``, ``python -m terminus_core``.
+"""The command line: ``terminus``, ``terminus-agent``, ``python -m terminus_core``, and what commands share.
 
-This module and :mod:`~terminus_core.cli.commands` import click and nothing heavier, so that ``--help`` is fast; each
-command imports what it needs when it runs.
+A command is a :class:`click.Command` behind an entry point of the group ``terminus_core.commands``. It imports from
+here and from ``terminus_core``. Names that are heavy are loaded when they are first used, so that ``--help`` is fast;
+a command imports them where it needs them.
 """
 
 from __future__ import annotations
 
-import atexit
-import os
-import signal
-import sys
-from collections.abc import Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import NoReturn
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-import click
+from terminus_core.cli.exit_codes import SIGNAL_BASE, ExitCode
+from terminus_core.cli.options import agent_options, common_options, run_options
+from terminus_core.cli.printing import Lines, literal, print_json, shorten
+from terminus_core.cli.program import main
 
-from terminus_core.cli.commands import terminus
-from terminus_core.cli.printing import Lines, forgiving, print_json, shorten
-from terminus_core.errors import TerminusError
+if TYPE_CHECKING:
+    from terminus_core.cli.option_settings import read_options, read_settings
+    from terminus_core.cli.run_command import run_agent
+    from terminus_core.run import new_logs_dir
+    from terminus_core.runfile import RUN_FILE, is_going_on
 
-__all__ = ["main"]
+__all__ = [
+    "RUN_FILE",
+    "SIGNAL_BASE",
+    "ExitCode",
+    "Lines",
+    "agent_options",
+    "common_options",
+    "is_going_on",
+    "literal",
+    "main",
+    "new_logs_dir",
+    "print_json",
+    "read_options",
+    "read_settings",
+    "run_agent",
+    "run_options",
+    "shorten",
+]
 
-SIGNAL_CODES = 128
-"""Exit code after a signal: this and its number, as shells have it."""
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command line and give its exit code.
-
-    Args:
-        arguments: what follows the program's name; by default the process's own.
-    """
-    _open_closed_streams()
-    forgiving(sys.stdout, sys.stderr)
-    words = list(sys.argv[1:] if arguments is None else arguments)
-    code = _run(words)
-    if code > SIGNAL_CODES and arguments is None:
-        _leave(code)
-    return code
-
-
-def _open_closed_streams() -> None:
-    """A standard stream that the parent process has closed is an empty one."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
-
-
-def _run(words: Sequence[str]) -> int:
-    try:
-        code: int | None = terminus.main(words, prog_name="terminus", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        Lines(sys.stderr).write(error.format_message())
-        return error.exit_code
-    except click.UsageError as error:
-        path = error.ctx.command_path if error.ctx else "terminus"
-        return _failed(f"{error.format_message()} (see {path} --help)", error.exit_code, words)
-    except click.ClickException as error:
-        return _failed(error.format_message(), error.exit_code, words)
-    except TerminusError as error:
-        return _failed(str(error), error.exit_code, words)
-    except (KeyboardInterrupt, click.Abort):
-        return SIGNAL_CODES + signal.SIGINT
-    return code or 0
+_HOMES = {
+    "RUN_FILE": "runfile",
+    "is_going_on": "runfile",
+    "new_logs_dir": "run",
+    "read_options": "cli.option_settings",
+    "read_settings": "cli.option_settings",
+    "run_agent": "cli.run_command",
+}
 
 
-def _leave(code: int) -> NoReturn:
-    """End an interrupted program now: the interpreter takes seconds to take a heavy library apart."""
-    atexit._run_exitfuncs()  # noqa: SLF001 - what plugins have registered still runs
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError):
-            stream.flush()
-    os._exit(code)
-
-
-def _failed(reason: str, code: int, words: Sequence[str]) -> int:
-    """Say in one line why there was no run; with ``--json`` also as a result."""
-    Lines(sys.stderr).write(f"terminus: {shorten(reason.strip(), 2000)}")
-    options = words[: words.index("--")] if "--" in words else words
-    if "--json" in options:
-        from terminus_core.run import RunResult  # noqa: PLC0415 - heavy
-
-        print_json(RunResult("error", reason).to_json())
-    return code
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f"terminus_core.{_HOMES[name]}"), name)
+    return value

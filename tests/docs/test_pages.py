@@ -100,8 +100,9 @@ def test_a_notebook_cell_runs(tmp_path):
 def commands(command, path):
     """Every command with its words, groups left out."""
     if isinstance(command, click.Group):
-        for name, inner in command.commands.items():
-            yield from commands(inner, [*path, name])
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            yield from commands(command.get_command(context, name), [*path, name])
     else:
         yield path
 

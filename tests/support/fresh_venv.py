@@ -69,7 +69,7 @@ def undeclared(folder):
         brought |= set(top.split())
     own = {path.stem for path in Path(folder).glob("*.py")} | {path.name for path in Path(folder).iterdir()}
     # What terminus-agent depends on and every plugin may use.
-    brought |= {"terminus_core", "anyio", "pydantic", "pytest"}
+    brought |= {"terminus_core", "anyio", "click", "pydantic", "pytest"}
     used = set()
     for path in Path(folder).rglob("*.py"):
         used |= set(re.findall(r"^(?:from|import) (\w+)", path.read_text(), re.MULTILINE))

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from terminus_core.report.runs import find_runs, read_run
 from terminus_core.runfile import RunFile
+from terminus_plugins.commands.view.runs import find_runs, read_run
 
 linux = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="the system has no /proc")
 

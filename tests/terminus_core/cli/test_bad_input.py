@@ -8,7 +8,7 @@ from contextlib import chdir
 
 import pytest
 
-from .conftest import DONE, last_json
+from tests.support.command_line import DONE, last_json
 
 USAGE = [
     ((), "terminus: Missing argument 'INSTRUCTION'."),

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .conftest import last_json
+from tests.support.command_line import last_json
 
 PARTS = """
 from terminus_core import LLM, LLMResponse, hookimpl

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from .conftest import DONE, last_json, reply
+from tests.support.command_line import DONE, last_json, reply
 
 MARKUP = "progress [/] done [/bold] see items[0] and path [/srv/x] [link=http://a]y"
 TEMPLATE = """Write {"name": "x"} to cfg.json, then run awk '{print $1}' {0} {instruction} {terminal_state!r} ${HOME}"""

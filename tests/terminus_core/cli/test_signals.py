@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.command_line import DONE, SIGNALS, last_json, read_until, reply
 from tests.support.provider_server import ProviderServer, fault
-
-from .conftest import DONE, SIGNALS, last_json, read_until, reply
 
 WAIT_SEC = 20
 """Far above the two seconds that a run has, for a loaded machine; far below what each run would wait for."""

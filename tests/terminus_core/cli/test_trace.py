@@ -2,7 +2,7 @@
 
 import re
 
-from tests.terminus_core.cli.conftest import DONE, reply
+from tests.support.command_line import DONE, reply
 
 LINE = re.compile(r"^terminus: (terminus_\w+), (.+): \d+\.\d{3} ms$")
 SLOW = """

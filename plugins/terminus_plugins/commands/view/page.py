@@ -18,7 +18,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from terminus_core.report.runs import RunPlace, read_run, summary_of
+from terminus_plugins.commands.view.runs import RunPlace, read_run, summary_of
 
 PLAYER_PACKAGE = "mkdocs_asciinema_player"
 MAX_BYTES = 50_000_000
@@ -134,7 +134,7 @@ def _styles(player: Player | None) -> Iterator[str]:
 
 @cache
 def _asset(name: str) -> str:
-    return (files("terminus_core.report") / "assets" / name).read_text(encoding="utf-8")
+    return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
 
 
 def _json(data: Any) -> str:

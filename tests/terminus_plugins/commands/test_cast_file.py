@@ -6,7 +6,7 @@ import stat
 
 import pytest
 
-from terminus_core.report.cast import CastError, add_markers, read_cast
+from terminus_plugins.commands.common.cast_file import CastError, add_markers, read_cast
 
 HEADER_2 = '{"version": 2, "width": 80, "height": 24}'
 HEADER_3 = '{"version": 3, "term": {"cols": 80, "rows": 24}}'

@@ -6,8 +6,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from terminus_core.report.page import find_player, write_page
-from terminus_core.report.runs import find_runs
+from terminus_plugins.commands.view.page import find_player, write_page
+from terminus_plugins.commands.view.runs import find_runs
 
 from .conftest import agent_step, prompt_step, trajectory
 
@@ -142,7 +142,7 @@ def test_without_a_recording_the_text_of_the_step_is_shown(show, save):
 
 
 def test_without_the_player_the_page_says_what_to_install(show, save, monkeypatch):
-    from terminus_core.report import page as module  # noqa: PLC0415
+    from terminus_plugins.commands.view import page as module  # noqa: PLC0415
 
     monkeypatch.setattr(module, "PLAYER_PACKAGE", "a_package_that_is_not_there")
     find_player.cache_clear()

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from .conftest import last_json
+from tests.support.command_line import last_json
 
 PARTS = ("session_id", "trajectory_id")
 

@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
-from terminus_core.errors import ConfigError
-from terminus_core.report.page import page_of
-from terminus_core.report.runs import RunPlace, find_runs, read_run, stamp_of, summary_of
+from terminus_core import ConfigError
+from terminus_plugins.commands.view.page import page_of
+from terminus_plugins.commands.view.runs import RunPlace, find_runs, read_run, stamp_of, summary_of
 
 logger = logging.getLogger(__name__)
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from terminus_core.cli.printing import Lines
-from terminus_core.errors import ConfigError
+from terminus_core import ConfigError
+from terminus_core.cli import Lines
 
 
 @click.command()
@@ -24,7 +24,7 @@ def view(path: Path | None, output: Path | None, serve: bool, port: int, opens: 
     it: the newest run in terminus-runs. The page is one file that needs no network, by default report.html beside the
     run; its address is printed.
     """
-    from terminus_core.report.runs import RUNS_FOLDER, find_runs, newest_run  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.view.runs import RUNS_FOLDER, find_runs, newest_run  # noqa: PLC0415 - heavy
 
     target = path or newest_run(Path(RUNS_FOLDER))
     places = find_runs(target)
@@ -32,7 +32,7 @@ def view(path: Path | None, output: Path | None, serve: bool, port: int, opens: 
         _refuse_other_files(target)
     if serve:
         return _serve(target, port, opens=opens)
-    from terminus_core.report.page import find_player, write_page  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.view.page import find_player, write_page  # noqa: PLC0415 - heavy
 
     lines = Lines(sys.stderr)
     page = (output or (target if target.is_dir() else target.parent) / "report.html").absolute()
@@ -52,7 +52,7 @@ def view(path: Path | None, output: Path | None, serve: bool, port: int, opens: 
 
 def _refuse_other_files(path: Path) -> None:
     """A page without anything on it would be no answer."""
-    from terminus_core.report.documents import DocumentError, read_documents  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.common.documents import DocumentError, read_documents  # noqa: PLC0415 - heavy
 
     try:
         read_documents(path)
@@ -63,7 +63,7 @@ def _refuse_other_files(path: Path) -> None:
 
 
 def _serve(target: Path, port: int, *, opens: bool) -> int:
-    from terminus_core.report.server import ReportServer  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.view.server import ReportServer  # noqa: PLC0415 - heavy
 
     try:
         server = ReportServer(target, port)

@@ -9,7 +9,14 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from terminus_core.report.values import dict_of, dicts_of, number_or_none, pretty, seconds_since_1970, text_of
+from terminus_plugins.commands.common.coercion import (
+    dict_of,
+    dicts_of,
+    number_or_none,
+    pretty,
+    seconds_since_1970,
+    text_of,
+)
 
 MAX_DOCUMENTS = 2000
 """Documents that one run may refer to."""
@@ -46,6 +53,26 @@ def read_documents(path: Path) -> dict[str, Json]:
     reader = _Reader(path.parent.resolve())
     reader.read(path.name)
     return reader.documents
+
+
+def read_steps(trajectory: Path) -> list[Json]:
+    """The steps of a trajectory and its continuations, in order.
+
+    Raises:
+        DocumentError: it is no trajectory.
+        OSError: it cannot be opened.
+    """
+    return [step for document in chain_of(read_documents(trajectory)) for step in document["steps"]]
+
+
+def chain_of(documents: Json) -> list[Json]:
+    """The trajectory and its continuations, in order."""
+    chain: dict[str, Json] = {}
+    name = next(iter(documents), None)
+    while name is not None and name not in chain:
+        chain[name] = documents[name]
+        name = documents[name].get("next")
+    return list(chain.values())
 
 
 class _Reader:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from terminus_core.agent import Agent
-from terminus_core.cli.layers import read_settings
 from terminus_core.cli.live import LiveView, spent
 from terminus_core.cli.logs import configure_logging
+from terminus_core.cli.option_settings import read_settings
 from terminus_core.cli.printing import Lines, literal, print_json, shorten
 from terminus_core.errors import SessionClosedError, TerminusError
 from terminus_core.hooks import one_line
@@ -36,7 +36,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 """Each ends the run cleanly; the second one ends the program at once."""
 
 
-def run_task(instruction: str, options: Mapping[str, Any], loaded: LoadedSettings | None = None) -> int:
+def run_agent(instruction: str, options: Mapping[str, Any], loaded: LoadedSettings | None = None) -> int:
     """Run a task, print what happens and the result, and give the exit code.
 
     Args:

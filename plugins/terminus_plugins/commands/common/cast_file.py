@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from terminus_core.report.values import number_or_none
+from terminus_plugins.commands.common.coercion import number_or_none
 
 MICRO = 1_000_000
 INTERVALS = 3

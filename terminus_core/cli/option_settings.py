@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from terminus_core.cli.commands import SETTING_KEYS
+from terminus_core.cli.options import SETTING_KEYS
 from terminus_core.errors import ConfigError
 from terminus_core.settings import LoadedSettings, default_config_file, load_settings, read_value
 
@@ -27,10 +28,24 @@ def read_settings(options: Mapping[str, Any]) -> LoadedSettings:
     file = options["config"]
     if file is None and _LOCAL_FILE.is_file() and _LOCAL_FILE.resolve() != default_config_file().resolve():
         logger.warning("%s in this folder is not used; --config %s would use it", _LOCAL_FILE, _LOCAL_FILE)
-    return with_options(partial(load_settings, None if file is None else Path(file)), options)
+    return _with_options(partial(load_settings, None if file is None else Path(file)), options)
 
 
-def with_options(load: partial[LoadedSettings], options: Mapping[str, Any]) -> LoadedSettings:
+def read_options(options: Mapping[str, Any], defaults: Iterable[tuple[str, Any]]) -> LoadedSettings:
+    """The options of a command, and the settings file that they name, over ``defaults``; no other layer.
+
+    Raises:
+        ConfigError: as :func:`read_settings`, or the working folder does not exist.
+    """
+    try:
+        file = Path(options["config"] or os.devnull).absolute()
+        Path.cwd()
+    except OSError as error:
+        raise ConfigError(f"the working folder cannot be used: {error.strerror}") from None
+    return _with_options(partial(load_settings, file, environ={}, defaults=tuple(defaults)), options)
+
+
+def _with_options(load: partial[LoadedSettings], options: Mapping[str, Any]) -> LoadedSettings:
     """What ``load`` gives with the options as ``overrides``; lists are added to those of the other layers."""
     overrides = [(key, options[name]) for name, key in SETTING_KEYS.items() if options.get(name) is not None]
     overrides += [_setting(pair) for pair in options["settings"]]
@@ -55,5 +70,5 @@ def extended(names: Sequence[str], added: Sequence[str]) -> list[str]:
 def _setting(pair: str) -> tuple[str, Any]:
     key, equals, text = pair.partition("=")
     if not equals or not all(key.strip().split(".")):
-        raise ConfigError(f"--set {pair}: KEY=VALUE would be right, such as agent.max_episodes=20")
+        raise ConfigError(f"--set {pair}: expected KEY=VALUE, such as agent.max_episodes=20")
     return key.strip(), read_value(text, key.strip().split("."))

@@ -10,8 +10,8 @@ from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from terminus_core.cli.layers import read_settings
 from terminus_core.cli.logs import configure_logging
+from terminus_core.cli.option_settings import read_settings
 from terminus_core.cli.printing import Lines, literal, print_json
 from terminus_core.errors import ConfigError, PluginError
 from terminus_core.hooks import OBSERVABLE, ROLES, SPECS, read_hookimpls

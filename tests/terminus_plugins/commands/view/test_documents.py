@@ -6,9 +6,9 @@ import os
 import pytest
 
 from terminus_core.errors import ConfigError
-from terminus_core.report.documents import DocumentError, read_documents
-from terminus_core.report.linking import episode_markers, place_steps
-from terminus_core.report.runs import find_runs, newest_run, read_run, read_steps, stamp_of, summary_of
+from terminus_plugins.commands.common.cast_alignment import episode_markers, place_steps
+from terminus_plugins.commands.common.documents import DocumentError, read_documents, read_steps
+from terminus_plugins.commands.view.runs import find_runs, newest_run, read_run, stamp_of, summary_of
 
 from .conftest import BEGIN, agent_step, prompt_step, trajectory
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from terminus_core.cli.printing import Lines
-from terminus_core.errors import ConfigError
+from terminus_core import ConfigError
+from terminus_core.cli import Lines
 
 _FILE = click.Path(path_type=Path)
 
@@ -29,11 +29,10 @@ def markers(file: Path, trajectory: Path, output: Path | None, offset: float) ->
     Times come from the trajectory's timestamps and the recording's own; --offset corrects clocks that differ. Formats
     2 and 3. The recording is replaced only when the new one is whole.
     """
-    from terminus_core.report.cast import CastError, add_markers, read_cast  # noqa: PLC0415 - heavy
-    from terminus_core.report.documents import DocumentError  # noqa: PLC0415 - heavy
-    from terminus_core.report.linking import episode_markers  # noqa: PLC0415 - heavy
-    from terminus_core.report.runs import read_steps  # noqa: PLC0415 - heavy
-    from terminus_core.report.values import number_or_none  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.common.cast_alignment import episode_markers  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.common.cast_file import CastError, add_markers, read_cast  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.common.coercion import number_or_none  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.common.documents import DocumentError, read_steps  # noqa: PLC0415 - heavy
 
     if number_or_none(offset) is None:
         raise ConfigError(f"--offset {offset}: clocks do not differ by that")

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from terminus_core.errors import ConfigError
-from terminus_core.report.cast import CastError, read_cast
-from terminus_core.report.documents import DocumentError, read_documents
-from terminus_core.report.linking import episodes, place_steps
-from terminus_core.report.values import number_or_none, seconds_since_1970, text_of
-from terminus_core.runfile import RUN_FILE, is_going_on
+from terminus_core import ConfigError
+from terminus_core.cli import RUN_FILE, is_going_on
+from terminus_plugins.commands.common.cast_alignment import episodes, place_steps
+from terminus_plugins.commands.common.cast_file import CastError, read_cast
+from terminus_plugins.commands.common.coercion import number_or_none, seconds_since_1970, text_of
+from terminus_plugins.commands.common.documents import DocumentError, chain_of, read_documents
 
 RUNS_FOLDER = "terminus-runs"
 TRAJECTORY = "trajectory.json"
@@ -116,7 +116,7 @@ def read_run(place: RunPlace) -> Json:
         problems.append("The trajectory is a link to nothing." if gone else "No step has been recorded.")
     except (DocumentError, OSError) as error:
         problems.append(f"The trajectory cannot be read: {error}")
-    chain = _chain(documents)
+    chain = chain_of(documents)
     if chain and chain[-1].get("next", "") is None:
         problems.append(f"The steps after {chain[-1]['name']} are missing: {chain[-1]['next_name']} cannot be read.")
     steps = [step for document in chain for step in document["steps"]]
@@ -141,16 +141,6 @@ def read_run(place: RunPlace) -> Json:
     for document in documents.values():
         del document["final"]
     return run
-
-
-def read_steps(trajectory: Path) -> list[Json]:
-    """The steps of a trajectory and its continuations, in order.
-
-    Raises:
-        DocumentError: it is no trajectory.
-        OSError: it cannot be opened.
-    """
-    return [step for document in _chain(read_documents(trajectory)) for step in document["steps"]]
 
 
 def summary_of(run: Json) -> Json:
@@ -178,16 +168,6 @@ def _record(folder: Path) -> Json:
     except (OSError, ValueError, RecursionError):
         return {}
     return record if isinstance(record, dict) else {}
-
-
-def _chain(documents: Json) -> list[Json]:
-    """The trajectory and its continuations, in order."""
-    chain: dict[str, Json] = {}
-    name = next(iter(documents), None)
-    while name is not None and name not in chain:
-        chain[name] = documents[name]
-        name = documents[name].get("next")
-    return list(chain.values())
 
 
 def _recording(place: RunPlace, steps: list[Json], problems: list[str]) -> Json | None:

@@ -13,11 +13,11 @@ import urllib.request
 import pytest
 
 from terminus_core.errors import ConfigError
-from terminus_core.report import page as page_module
-from terminus_core.report import server as server_module
-from terminus_core.report.page import write_page
-from terminus_core.report.runs import find_runs
-from terminus_core.report.server import ReportServer
+from terminus_plugins.commands.view import page as page_module
+from terminus_plugins.commands.view import server as server_module
+from terminus_plugins.commands.view.page import write_page
+from terminus_plugins.commands.view.runs import find_runs
+from terminus_plugins.commands.view.server import ReportServer
 
 from .conftest import agent_step, prompt_step, trajectory
 
