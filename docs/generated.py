@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from terminus_core.cli.commands import terminus
-from terminus_core.hooks import OBSERVABLE, ROLES, read_hookimpls
+from terminus_core.hook_rules import OBSERVABLE, read_hookimpls
 from terminus_core.manager import PluginManager
+from terminus_core.roles import ROLES
 from terminus_core.settings import AgentSettings, TrajectorySettings
 
 if TYPE_CHECKING:

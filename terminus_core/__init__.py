@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         ContextLengthExceededError,
         EnvironmentFailedError,
         LLMError,
+        PartFailedError,
         PluginError,
         RunLimitReached,
         SessionClosedError,
@@ -22,39 +23,45 @@ if TYPE_CHECKING:
         TerminusError,
     )
     from terminus_core.hookspecs import hookimpl, hookspec
-    from terminus_core.manager import PluginManager
     from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
+    from terminus_core.result import RunResult
     from terminus_core.roles import (
         LLM,
         Action,
-        Command,
-        Completion,
         CompletionPolicy,
         ContextStrategy,
         Environment,
         EnvironmentProcess,
-        ExecResult,
         Gate,
+        Observer,
+        Part,
+        ResponseParser,
+        Session,
+        SessionBackend,
+    )
+    from terminus_core.run import Run
+    from terminus_core.settings import Settings
+    from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
+    from terminus_core.values import (
+        ActionCall,
+        Command,
+        Completion,
+        ExecResult,
         Handoff,
         Marker,
         ParseResult,
-        ResponseParser,
         RunStatus,
-        Session,
-        SessionBackend,
         SessionEvent,
         SessionOptions,
         Subagent,
         TerminalText,
         Turn,
     )
-    from terminus_core.run import Run, RunResult
-    from terminus_core.settings import Settings
-    from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
 
 __all__ = [
     "LLM",
     "Action",
+    "ActionCall",
     "Agent",
     "Chat",
     "Command",
@@ -77,7 +84,10 @@ __all__ = [
     "Marker",
     "Message",
     "ObservationResult",
+    "Observer",
     "ParseResult",
+    "Part",
+    "PartFailedError",
     "PluginError",
     "PluginManager",
     "ResponseParser",
@@ -108,16 +118,19 @@ __all__ = [
     "secret_variables",
 ]
 
-# Modules from light to heavy, with what they are the home of beside the interfaces.
+# Modules from light to heavy, with what they are the home of beside the roles.
 _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
     "masking": "is_secret_name mask_text secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "settings": "Settings",
+    "values": "ActionCall Command Completion ExecResult Handoff Marker ParseResult RunStatus SessionEvent "
+    "SessionOptions Subagent TerminalText Turn",
     "trajectory": "ImageSource ObservationResult Step ToolCall Trajectory",
     "manager": "PluginManager",
-    "run": "Run RunResult",
+    "result": "RunResult",
+    "run": "Run",
     "agent": "Agent",
 }
 

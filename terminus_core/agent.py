@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import anyio
 
-from terminus_core import step_building, texts
+from terminus_core import model_calls, slow_calls, step_building, texts
 from terminus_core.errors import (
     ConfigError,
     ContextLengthExceededError,
@@ -21,19 +21,22 @@ from terminus_core.errors import (
     TerminusError,
 )
 from terminus_core.hooks import ANY_FAULT
+from terminus_core.manager import name_of
 from terminus_core.observer_life import entered
-from terminus_core.parts import AgentKeys, Parts, name_of
-from terminus_core.roles import SessionOptions, Turn
+from terminus_core.part_rules import returned
+from terminus_core.parts import AgentKeys, Parts
 from terminus_core.runfile import RunFile
 from terminus_core.trajectory import ObservationResult
+from terminus_core.values import Completion, ParseResult, SessionOptions, Turn
 
 if TYPE_CHECKING:
     from terminus_core.chat import Chat, LLMResponse
     from terminus_core.manager import PluginManager
-    from terminus_core.roles import Command, ParseResult
-    from terminus_core.run import Run, RunResult
+    from terminus_core.result import RunResult
+    from terminus_core.run import Run
     from terminus_core.settings import Settings
     from terminus_core.trajectory import ContentPart
+    from terminus_core.values import Command
 
 logger = logging.getLogger(__name__)
 
@@ -68,42 +71,49 @@ class Agent:
         self._parts = Parts(settings, plugins, keys)
         self.settings: Settings = self._parts.settings
         self.plugins: PluginManager = self._parts.plugins
-        self._busy = False
         self._run: Run | None = None
         self.failed_run: Run | None = None
         """The run that :meth:`run` last raised out of, with its result; ``None`` after one that returned."""
+        self.last_result: RunResult | None = None
+        """The result of the newest run that has ended, also of one that :meth:`run` raised out of."""
 
     # -- one run -------------------------------------------------------------------------------------------------------
 
-    async def run(self, instruction: str) -> RunResult:
+    @property
+    def current_run(self) -> Run | None:
+        """The run that is going on, ``None`` between runs."""
+        return self._run
+
+    async def run(self, instruction: str, *, logs_dir: str | Path | None = None) -> RunResult:
         """Work on one task until it is done or the run ends otherwise.
 
         Faults of the provider, the environment or the session end the run with a result.
+
+        Args:
+            instruction: the task.
+            logs_dir: the run's folder, instead of the setting's.
 
         Raises:
             ConfigError: a setting turns out wrong before the first request.
             RuntimeError: this agent is running already.
             BaseException: a cancel, or a bug in a part, after observers have been told the result.
         """
-        if self._busy:
+        if self._run is not None:
             raise RuntimeError("this Agent is running already; one run at a time, or another Agent")
-        self._busy = True
-        self.failed_run = None
+        run = self._run = self._parts.new_run(texts.clean(instruction), logs_dir)
+        self.last_result = self.failed_run = None
         try:
-            run = self._run = self._parts.new_run(texts.clean(instruction))
-            with RunFile(run.logs_dir, run.session_id, run.redact(run.instruction)) as record:
+            with RunFile(run.logs_dir, run.session_id, run.redact(run.instruction)) as record, slow_calls.watching():
                 fault = await self._in_session(run)
-                result = run.result or run.finish(fault)
-                record.finish(result.status, result.reason, result.n_episodes)
-            if fault is not None and not isinstance(fault, TerminusError):
+                by_plugin = fault is not None and self._parts.blame(fault, run)
+                result = run.result or run.finish(fault, by_plugin=by_plugin)
+                record.finish(result)
+            self.last_result = result
+            if fault is not None and (isinstance(fault, ConfigError) or not isinstance(fault, TerminusError)):
                 self.failed_run = run
-                self._parts.blame(fault, run)
-                raise fault
-            if isinstance(fault, ConfigError):
                 raise fault
             return result
         finally:
-            self._busy = False
             self._run = None
 
     async def _in_session(self, run: Run) -> BaseException | None:
@@ -130,7 +140,7 @@ class Agent:
         except ANY_FAULT as error:  # raised again when the run's end is written down
             if fault is None or isinstance(fault, TerminusError):
                 fault = error
-                run.finish(fault)
+                run.finish(fault, by_plugin=self._parts.blame(fault, run))
             else:
                 logger.exception("environment or session could not be left")
         return fault
@@ -140,7 +150,7 @@ class Agent:
         fault: BaseException | None = None
         try:
             await _prepare(run)
-            async with entered(run.observers, strict=run.settings.agent.observers_strict):
+            async with entered(run):
                 try:
                     run.hooks.run_started(run)
                     with anyio.move_on_after(run.settings.agent.max_time_sec) as clock:
@@ -149,7 +159,8 @@ class Agent:
                         run.stop("limit_reached", "max_time_sec")
                 except BaseException as error:  # noqa: BLE001 - raised again outside the session
                     fault = error
-                run.hooks.run_finished(run, run.finish(fault))
+                by_plugin = fault is not None and self._parts.blame(fault, run)
+                run.hooks.run_finished(run, run.finish(fault, by_plugin=by_plugin))
         except BaseException as error:  # noqa: BLE001 - as above
             if fault is None and run.result is not None:
                 run.finish(error)  # the one that observers were told is no longer true
@@ -158,14 +169,15 @@ class Agent:
 
     async def _enter_loop(self, run: Run) -> None:
         """The first prompt is the first step."""
-        if hasattr(run.parser, "prepare"):
-            run.parser.prepare(run)
+        run.actions = {name: action for name, action in run.actions.items() if action.is_available(run)}
+        run.parser.prepare(run)
         run.prepared_instruction = run.hooks.prepare_instruction(run, run.instruction)
         try:
             terminal = await run.look()
         except TimeoutError as error:
             raise EnvironmentFailedError("the terminal does not answer") from error
         prompt = run.parser.build_prompt(run.prepared_instruction, terminal)
+        prompt = returned(run.who(run.parser), "build_prompt", prompt, str)
         run.record_step("user", prompt)
         await self._run_agent_loop(
             initial_prompt=prompt, chat=run.chat, logs_dir=run.logs_dir, original_instruction=run.instruction
@@ -195,17 +207,17 @@ class Agent:
                 return
 
             response = await self._ask(run, prompt)
-            reply = run.parser.parse_response(response)
+            reply = returned(run.who(run.parser), "parse_response", run.parser.parse_response(response), ParseResult)
             response = texts.cleaned(response)  # half a surrogate pair was for the parser to see, and for nobody else
             was_cut = response.finish_reason == "length" and bool(reply.error)
             if was_cut:
                 reply = texts.cut_answer_error(reply, run.llm.output_limit)
-            reply = texts.usable(reply, run.settings.agent.max_command_duration_sec)
+            reply = texts.clamp(reply, run.settings.agent.max_command_duration_sec, run.actions)
             run.hooks.response_received(run, response, reply)
 
             if reply.error:
                 run.mark(f"Episode {run.n_episodes}: the answer could not be used", "parse_error")
-                prompt = texts.repair_prompt(reply, self._get_error_response_type())
+                prompt = run.parser.repair_prompt(reply, self._get_error_response_type())
                 self._record_failed_turn(run, response, prompt, was_cut=was_cut)
             else:
                 self._record_asciinema_marker(f"Episode {run.n_episodes}: {len(reply.commands)} commands", "episode")
@@ -224,18 +236,20 @@ class Agent:
     async def _ask(self, run: Run, prompt: str) -> LLMResponse:
         """One answer, after the context strategy has made room, and made it again where the provider asked for it."""
         prompt = await run.context.before_request(run, run.with_said(prompt))
+        prompt = returned(run.who(run.context), "before_request", prompt, str)
         for _ in range(MAX_RESCUES):
             try:
-                return await run.ask(prompt)
+                return await model_calls.ask(run, prompt)
             except LLMError as error:
                 if run.withdraw_images():  # they may be what the provider refuses, or what is too long
                     prompt = f"{prompt}\n\n[The images could not be sent: {error}]"
                 elif isinstance(error, ContextLengthExceededError):
                     prompt = await run.context.on_context_length_exceeded(run, prompt)
+                    prompt = returned(run.who(run.context), "on_context_length_exceeded", prompt, str)
                 else:
                     raise
         try:
-            return await run.ask(prompt)
+            return await model_calls.ask(run, prompt)
         except ContextLengthExceededError as error:
             raise RunLimitReached("context", f"no room in the model's window: {error}") from error
 
@@ -260,14 +274,16 @@ class Agent:
         """Gates, commands, actions, completion: the reply as the gates left it, the observation, done, and a fault."""
         reply, refusal = await self._pass_gates(run, reply)
         if refusal is not None:
-            return reply, texts.with_warnings(reply, refusal), False, None
+            return reply, run.parser.with_warnings(reply, texts.clean(refusal)), False, None
         output, timed_out, fault = await self._execute_commands(run, reply.commands)
         observed = "\n\n".join([output, *await self._perform_actions(run, reply)])
         completion = await run.completion.decide(run, Turn(episode, response, reply, output, timed_out, observed))
+        completion = returned(run.who(run.completion), "decide", completion, Completion)
         if reply.is_task_complete:
             word = "confirmed" if completion.done else "asked"
             self._record_asciinema_marker(f"Completion {word}", f"completion_{word}")
-        return reply, texts.with_warnings(reply, completion.observation), completion.done, fault
+        observation = run.parser.with_warnings(reply, texts.clean(completion.observation))
+        return reply, observation, completion.done, fault
 
     async def _pass_gates(self, run: Run, reply: ParseResult) -> tuple[ParseResult, str | None]:
         """The reply as the gates left it, and why one of them refused it."""
@@ -276,18 +292,18 @@ class Agent:
                 verdict = await gate.before_commands(run, reply)
                 if isinstance(verdict, str):
                     return reply, verdict
-                reply = texts.usable(verdict, run.settings.agent.max_command_duration_sec)
+                verdict = returned(run.who(gate), "before_commands", verdict, ParseResult, str)
+                reply = texts.clamp(verdict, run.settings.agent.max_command_duration_sec, run.actions)
         return reply, None
 
     async def _execute_commands(self, run: Run, commands: Sequence[Command]) -> tuple[str, bool, TerminusError | None]:
         """Type the batch, then read once; gives the terminal's text, whether it timed out, and what ended it."""
-        assert run.session is not None  # noqa: S101 - the loop has checked
         command: Command | None = None
-        if hasattr(run.session, "batch"):
-            run.session.batch(len(commands))
+        session = run.open_session
+        session.batch(len(commands))
         try:
             for index, command in enumerate(commands):
-                await run.session.send_keys(command.keystrokes, block=False, min_timeout_sec=command.duration_sec)
+                await session.send_keys(command.keystrokes, block=False, min_timeout_sec=command.duration_sec)
                 run.hooks.command_sent(run, command, index)
             return await run.look(), False, None
         except TimeoutError:
@@ -301,7 +317,8 @@ class Agent:
         except (TimeoutError, TerminusError):
             state = "not available"
         keystrokes, seconds = (command.keystrokes, command.duration_sec) if command else ("", 0.0)
-        return texts.timeout_text(keystrokes, seconds, state, run.settings.agent.output_limit_bytes)
+        keystrokes = texts.limited(keystrokes, run.settings.agent.output_limit_bytes, notice=run.parser.limit_notice)
+        return run.parser.timeout_text(keystrokes, seconds, state)
 
     async def _last_words(self, run: Run, error: TerminusError) -> str:
         """What is still known of a terminal that has ended."""
@@ -313,11 +330,13 @@ class Agent:
 
     async def _perform_actions(self, run: Run, reply: ParseResult) -> list[str]:
         results = []
-        for action in reply.actions:
+        for call in reply.actions:
+            action = run.actions[call.name]
             try:
-                result = await action.perform(run)
+                result: Any = await action.perform(run, call.arguments)
             except TerminusError as error:
-                result = f"{action.name}: {error}"
+                result = f"{call.name}: {error}"
+            returned(run.who(action), "perform", result, str, list)
             results.append(result if isinstance(result, str) else run.attach(result))
         return results
 
@@ -332,10 +351,9 @@ class Agent:
         observed: str | list[ContentPart],
     ) -> None:
         raw = run.settings.trajectory.raw_content
-        recorded_calls = getattr(run.parser, "recorded_calls", None)
-        native = recorded_calls(response, reply) if recorded_calls and response.tool_calls else []
+        native = run.parser.recorded_calls(response, reply) if response.tool_calls else []
         calls = [] if raw else step_building.tool_calls(episode, reply, native)
-        result = step_building.made(ObservationResult, content=observed)
+        result = step_building.build(ObservationResult, content=observed)
         if len(reply.commands) == 1 and not raw:
             own = {call.tool_call_id for call in calls} & {reply.commands[0].call_id}
             result.source_call_id = own.pop() if own else f"call_{episode}_1"
@@ -353,7 +371,7 @@ class Agent:
             "agent",
             response.content,
             response=response,
-            results=[step_building.made(ObservationResult, content=prompt)],
+            results=[step_building.build(ObservationResult, content=prompt)],
             extra={"finish_reason": response.finish_reason} if was_cut else None,
             model_name=response.model_name or run.llm.model_name,
         )
@@ -370,10 +388,8 @@ class Agent:
 
 async def _prepare(run: Run) -> None:
     """What can be known before the first request is checked before it."""
-    prepare = getattr(run.llm, "prepare", None)
-    if prepare is not None:
-        await prepare()
-    if run.settings.agent.max_cost_usd is not None and not getattr(run.llm, "knows_price", True):
+    await run.llm.prepare()
+    if run.settings.agent.max_cost_usd is not None and run.llm.knows_price is False:
         raise ConfigError(
             f"max_cost_usd is set, but the price of model {run.llm.model_name!r} is not known; "
             "take the limit off or set the price in the LLM's model_info"

@@ -13,22 +13,20 @@ import pluggy
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Message
+    from terminus_core.result import RunResult
     from terminus_core.roles import (
         LLM,
-        Command,
+        Action,
         CompletionPolicy,
         ContextStrategy,
         Environment,
         Gate,
-        Handoff,
-        Marker,
-        ParseResult,
         ResponseParser,
         SessionBackend,
-        Subagent,
     )
-    from terminus_core.run import Run, RunResult
+    from terminus_core.run import Run
     from terminus_core.trajectory import Step
+    from terminus_core.values import Command, Handoff, Marker, ParseResult, Subagent
 
 PROJECT = "terminus_core"
 """pluggy's project name and the entry point group."""
@@ -84,6 +82,14 @@ def terminus_register_completion_policies() -> Sequence[type[CompletionPolicy]]:
 @hookspec
 def terminus_register_context_strategies() -> Sequence[type[ContextStrategy]]:  # type: ignore[empty-body]
     """Ways to keep the chat inside the model's window.
+
+    Implemented by plugins. A failing implementation makes its plugin unusable, with the reason.
+    """
+
+
+@hookspec
+def terminus_register_actions() -> Sequence[type[Action]]:  # type: ignore[empty-body]
+    """What a reply may ask for beside keystrokes.
 
     Implemented by plugins. A failing implementation makes its plugin unusable, with the reason.
     """
@@ -149,8 +155,8 @@ def terminus_record_marker(run: Run, marker: Marker) -> None:
 
 
 @hookspec
-def terminus_step_recorded(run: Run, step: Step) -> None:
-    """A step is complete; trajectory sinks save here.
+def terminus_step_recorded(run: Run, step: Step, segment: int) -> None:
+    """A step is complete; trajectory sinks save here. With linear history ``segment`` counts the documents from 0.
 
     Implemented by plugins and observers. A failing implementation is logged, the others are still called.
     """

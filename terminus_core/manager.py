@@ -1,39 +1,28 @@
-"""The plugin manager: finds plugins, refuses broken ones with a reason, builds parts, calls hooks.
+"""The plugin manager: finds plugins, refuses broken ones with a reason, builds parts, hands a run its hooks.
 
-Nothing else touches pluggy. Load order: entry points by name, then what ``plugins=`` and ``-p`` name, in that order.
+Load order: entry points by name, then what ``plugins=`` and ``-p`` name, in that order.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Literal
 
-import pluggy
 from pydantic import BaseModel, ValidationError, create_model
 
-from terminus_core import hookspecs
 from terminus_core.discovery import installed, module_called, refuse_foreign_distribution
 from terminus_core.errors import ConfigError, PluginError
-from terminus_core.hooks import (
-    ANY_FAULT,
-    OBSERVABLE,
-    ROLES,
-    SPECS,
-    Dispatcher,
-    HookCall,
-    blame,
-    one_line,
-    read_hookimpls,
-    traced,
-)
+from terminus_core.hook_rules import OBSERVABLE, SPECS, read_hookimpls
+from terminus_core.hooks import ANY_FAULT, Hooks, blame, one_line, traced
+from terminus_core.part_rules import fault_of
+from terminus_core.roles import ROLES, Part, Role
 from terminus_core.settings import AgentSettings, Settings, explain, nearest
-from terminus_core.shapes import fault_of
 
 logger = logging.getLogger(__name__)
 
@@ -52,6 +41,11 @@ class PluginInfo:
     hooks: list[str] = field(default_factory=list)
     parts: dict[str, list[str]] = field(default_factory=dict)
     """Role → names of the parts that it brings."""
+
+    @property
+    def is_built_in(self) -> bool:
+        """Whether it is one of this distribution's own."""
+        return self.distribution == "terminus-agent"
 
     def __str__(self) -> str:
         origin = f" ({self.distribution} {self.version})" if self.distribution else f" ({self.source})"
@@ -77,11 +71,8 @@ class PluginManager:
         self.infos: list[PluginInfo] = []
         self._strict = strict
         self._keep_going = keep_going
-        self._conflicts: list[str] = []
-        self._pm = _Pluggy(hookspecs.PROJECT)
-        self._pm.add_hookspecs(hookspecs)
-        self._impls: list[tuple[PluginInfo, list[HookCall]]] = []
-        self._parts: dict[str, dict[str, tuple[type[Any], PluginInfo]]] = {role: {} for role in ROLES}
+        self._plugins: list[tuple[Any, PluginInfo]] = []
+        self._parts: dict[str, list[tuple[type[Part], PluginInfo]]] = {role: [] for role in ROLES}
         wanted = [os.fspath(each) if isinstance(each, os.PathLike) else each for each in listed(plugins)]
         blocked = {text.removeprefix("no:") for text in wanted if isinstance(text, str) and text.startswith("no:")}
         self._load_entry_points(blocked)
@@ -125,82 +116,101 @@ class PluginManager:
         line = f"{info} cannot be used: {info.reason}"
         if self._strict or (asked_for and not self._keep_going):
             raise PluginError(line) from error
-        if info.reason not in self._conflicts or self._keep_going:  # of those, `check` makes an error
-            logger.warning("%s", line)
+        logger.warning("%s", line)
 
     def _register(self, plugin: Any, info: PluginInfo) -> None:
-        """Check a plugin, let pluggy have it, and collect its parts; on any error nothing of it stays."""
+        """Check a plugin and collect its parts; on any error nothing of it stays."""
         impls = read_hookimpls(plugin, info.name, SPECS)
         if not impls and not isinstance(plugin, ModuleType):
-            raise PluginError("it implements no hook; a module, a file or an object with hooks would be right")
+            raise PluginError("it implements no hook; expected a module, a file or an object with @hookimpl functions")
+        if not impls and not info.distribution:
+            logger.warning("%s implements no hook: it changes nothing", info)
+        for known, other in self._plugins:
+            if known is plugin:
+                raise PluginError(f"its module is that of {other}, which is loaded already")
+            if other.name == info.name and not info.distribution:
+                raise PluginError(f"its name is that of {other}, which is loaded already")
+        parts = {
+            role.name: self._parts_of(info, role, impl.function)
+            for role in ROLES.values()
+            for impl in impls
+            if impl.hook == role.hook
+        }
+        for role_name, classes in parts.items():
+            self._parts[role_name] += [(part, info) for part in classes]
+            info.parts[role_name] = [part.name for part in classes]
         info.hooks = [impl.hook for impl in impls]
-        try:
-            self._pm.register(plugin, info.name)
-        except ValueError:
-            name = self._pm.get_name(plugin) or info.name
-            other = next(each for each in self.infos if each.name == name and each.status == "loaded")
-            same = "module" if self._pm.is_registered(plugin) else "name"
-            raise PluginError(f"its {same} is that of {other}, which is loaded already") from None
-        try:
-            parts = {role: self._parts_of(info, role, hook) for role, hook in ROLES.items() if hook in info.hooks}
-        except BaseException:
-            self._pm.unregister(plugin)
-            raise
-        for role, classes in parts.items():
-            for part in classes:
-                if part.name in self._parts[role]:
-                    other = self._parts[role][part.name][1]
-                    self._pm.unregister(plugin)
-                    self._conflicts.append(f"two plugins bring the {role} named {part.name!r}: {other} and {info}")
-                    raise PluginError(self._conflicts[-1])
-        for role, classes in parts.items():
-            self._parts[role] |= {part.name: (part, info) for part in classes}
-            info.parts[role] = [part.name for part in classes]
-        self._impls.append((info, [impl for impl in impls if impl.hook in OBSERVABLE]))
+        self._plugins.append((plugin, info))
 
-    def _parts_of(self, info: PluginInfo, role: str, hook: str) -> list[type[Any]]:
-        caller = getattr(self._pm.hook, hook)
-        (impl,) = [each for each in caller.get_hookimpls() if each.plugin_name == info.name]
+    @staticmethod
+    def _parts_of(info: PluginInfo, role: Role, function: Any) -> list[type[Part]]:
         try:
-            classes = traced(hook, str(info), impl.function)
+            classes = traced(function, role.hook, str(info))()
         except ANY_FAULT as error:
-            blame(error, str(info), hook)
+            blame(error, str(info), role.hook)
             raise
         if isinstance(classes, str | Mapping) or not isinstance(classes, Iterable):
-            raise PluginError(f"{hook} returns {type(classes).__name__}; a list of classes would be right")
+            raise PluginError(f"{role.hook}: expected a list of classes, got {type(classes).__name__}")
         found: list[Any] = list(classes)
         for part in found:
-            name = getattr(part, "name", None)
-            if not isinstance(part, type) or not isinstance(name, str) or not name:
-                raise PluginError(f"{hook} returns {part!r}; each has to be a class with a text `name`")
-            config = getattr(part, "Config", None)
-            if config is not None and not (isinstance(config, type) and issubclass(config, BaseModel)):
-                raise PluginError(f"{role} {name!r}: `Config` has to be a pydantic model")
-            if role == "observer":
-                read_hookimpls(part, name, OBSERVABLE)
+            if fault := fault_of(role, part):
+                raise PluginError(f"{role.hook}: {fault}")
+            read_hookimpls(part, part.name, OBSERVABLE)
+        names = [part.name for part in found]
+        if twice := {name for name in names if names.count(name) > 1}:
+            raise PluginError(f"{role.hook}: two parts are named {min(twice)!r}")
         return found
 
     # -- parts ---------------------------------------------------------------------------------------------------------
 
     def parts(self, role: str) -> dict[str, type[Any]]:
-        """The known parts of a role by name."""
-        return {name: part for name, (part, _) in self._parts[role].items()}
+        """The known parts of a role by the name that chooses each: ``PLUGIN:NAME`` where ``NAME`` alone does not."""
+        return {self._chosen_by(role, part, info): part for part, info in self._parts[role]}
+
+    def _chosen_by(self, role: str, part: type[Part], info: PluginInfo) -> str:
+        rivals = [other for each, other in self._parts[role] if each.name == part.name and other is not info]
+        if not rivals or info.is_built_in:
+            return part.name
+        same_plugin_name = any(other.name == info.name for other in rivals)
+        return f"{info.distribution if same_plugin_name else info.name}:{part.name}"
 
     def find(self, role: str, name: str) -> type[Any]:
         """The class of a part.
 
         Raises:
             ConfigError: no plugin brings it; the line names the nearest known ones, and plugins that failed to load.
+            PluginError: several plugins bring it, none of them built in; the line says how to choose.
         """
-        if name in self._parts[role]:
-            return self._parts[role][name][0]
+        return self._find(role, name)[0]
+
+    def _find(self, role: str, name: str) -> tuple[type[Part], PluginInfo]:
+        plugin, _, plain = name.rpartition(":")
+        found = [
+            (part, info)
+            for part, info in self._parts[role]
+            if part.name == plain and (not plugin or plugin in (info.name, info.distribution))
+        ]
+        if len(found) > 1 and not plugin:
+            found = [(part, info) for part, info in found if info.is_built_in] or found
+        if len(found) == 1:
+            return found[0]
+        if found:
+            (_, first), (_, second), *_ = found
+            raise PluginError(
+                f"two plugins bring the {role} named {plain!r}: {first} and {second}; choose one with "
+                f"{role} = {self._chosen_by(role, *found[0])!r}, or block one with -p no:{second.name}"
+            )
         missing = [
             f"{info} {info.status}" + (f": {info.reason}" if info.reason else "")
             for info in self.infos
             if info.status != "loaded"
         ]
-        line = f"unknown {role} {name!r}; {nearest(name, self._parts[role])}"
-        raise ConfigError("; ".join([line, *missing]))
+        raise ConfigError("; ".join([f"unknown {role} {name!r}; {nearest(name, self.parts(role))}", *missing]))
+
+    def who(self, role: str, part: Any) -> str:
+        """A part as messages name it: ``parser 'json' of plugin 'json' (terminus-agent 0.1.0)``."""
+        owner = self.owner(role, part)
+        return f"{role} {name_of(part)!r}" + (f" of {owner}" if owner else "")
 
     def config(self, role: str, name: str, settings: Settings) -> BaseModel | None:
         """The validated ``Config`` of a part, ``None`` if it has none.
@@ -209,12 +219,11 @@ class PluginManager:
 
         Raises:
             ConfigError: the part is not known, or a setting of its table is unknown or wrong.
-            PluginError: its ``Config`` fails in any other way.
+            PluginError: its ``Config`` fails in any other way, or the name is ambiguous.
         """
-        part = self.find(role, name)
-        info = self._parts[role][name][1]
-        model: type[BaseModel] | None = getattr(part, "Config", None)
+        part, info = self._find(role, name)
         given = settings.section(role, name)
+        model: type[BaseModel] | None = getattr(part, "Config", None)  # an observer may be of any class
         if model is None:
             if given:
                 raise ConfigError(f"{role} {name!r} has no settings, but {role}.{name}.{min(given)} is set")
@@ -235,22 +244,21 @@ class PluginManager:
 
     def owner(self, role: str, part: Any) -> PluginInfo | None:
         """The plugin that brings the class of ``part``, ``None`` if none does."""
-        return next((info for known, info in self._parts[role].values() if known is type(part)), None)
+        return next((info for known, info in self._parts[role] if known is type(part)), None)
 
     def check(self, settings: Settings) -> None:
-        """Check that no two plugins bring the same part, and every ``[role.name]`` table, of unused parts too.
+        """Check every ``[role.name]`` table, of unused parts too.
 
         Raises:
-            PluginError: two plugins bring a part of one name; the line names both. Or as :meth:`config`.
             ConfigError: a part is not known or a setting is wrong. A table of a part that may belong to a blocked or
                 failed plugin is let pass.
+            PluginError: as :meth:`config`.
         """
-        if self._conflicts:
-            raise PluginError(self._conflicts[0])
         incomplete = any(info.status != "loaded" for info in self.infos)
         for role in ROLES:
             for name in getattr(settings, role):
-                if name in self._parts[role] or not incomplete:
+                known = any(part.name == name.rpartition(":")[2] for part, _ in self._parts[role])
+                if known or not incomplete:
                     self.config(role, name, settings)
 
     def build(self, role: str, name: str, settings: Settings) -> Any:
@@ -261,40 +269,33 @@ class PluginManager:
             PluginError: its constructor or its ``Config`` failed, or it lacks something that its role asks for.
         """
         config = self.config(role, name, settings)
-        part, info = self._parts[role][name]
+        part, info = self._find(role, name)
+        build: Any = part
         try:
-            built = part() if config is None else part(config)
+            return build() if config is None else build(config)
         except ConfigError:
             raise
         except ANY_FAULT as error:
             blame(error, str(info), f"{role} {name!r}")
             raise PluginError(f"{role} {name!r} of {info} cannot be built: {one_line(error)}") from error
-        if fault := fault_of(role, built):
-            raise PluginError(f"{role} {name!r} of {info} cannot be used: {fault}")
-        return built
 
-    # -- calling -------------------------------------------------------------------------------------------------------
-
-    def dispatcher(self, observers: Sequence[Any] = (), *, strict: bool = False) -> Dispatcher:
-        """The hook calls of one run.
+    def hooks(self, parts: Iterable[tuple[str, Any]] = (), *, strict: bool = False) -> Hooks:
+        """The hook calls of one run: plugin modules by name, then parts.
 
         Args:
-            observers: the run's observers, in the order in which they are told.
+            parts: the parts of the run with their roles, in the order in which they are called.
             strict: an error of an implementation is raised at the end of the call.
 
         Raises:
-            PluginError: an observer breaks the hook rules.
+            PluginError: a part breaks the hook rules.
         """
-        impls = [
-            replace(impl, plugin=str(info))
-            for info, own in sorted(self._impls, key=lambda each: each[0].name)
-            for impl in own
-        ]
-        for observer in observers:
-            name, owner = getattr(observer, "name", type(observer).__name__), self.owner("observer", observer)
-            own = read_hookimpls(observer, f"observer {name!r}", OBSERVABLE)
-            impls += [replace(impl, owner=str(owner or "")) for impl in own]
-        return Dispatcher(impls, strict=strict)
+        modules = [(plugin, str(info)) for plugin, info in sorted(self._plugins, key=lambda each: each[1].name)]
+        return Hooks(modules, [(part, self.who(role, part)) for role, part in parts], strict=strict)
+
+
+def name_of(part: Any) -> str:
+    """A part's name, of an unnamed one its class's."""
+    return str(getattr(part, "name", type(part).__name__))
 
 
 def listed(given: Any) -> list[Any]:
@@ -309,12 +310,3 @@ def _strict(model: type[BaseModel]) -> type[BaseModel]:
     if "extra" in model.model_config:
         return model
     return create_model(model.__name__, __base__=model, __module__=model.__module__, __cls_kwargs__={"extra": "forbid"})
-
-
-class _Pluggy(pluggy.PluginManager):
-    """Does not look twice at what a module imports, which takes a millisecond for each module."""
-
-    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
-        if isinstance(plugin, ModuleType) and not hasattr(vars(plugin).get(name), f"{hookspecs.PROJECT}_impl"):
-            return None
-        return super().parse_hookimpl_opts(plugin, name)

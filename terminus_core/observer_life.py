@@ -3,60 +3,70 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import TYPE_CHECKING, Any
 
 import anyio
 
 from terminus_core.hooks import ANY_FAULT, one_line
-from terminus_core.parts import name_of
+from terminus_core.manager import name_of
+
+if TYPE_CHECKING:
+    from terminus_core.run import Run
 
 logger = logging.getLogger(__name__)
 
+ENTERING_SEC = 10.0
+"""Seconds that one observer has to be entered."""
 CLOSING_SEC = 10.0
 """Seconds that all observers of a run have to close, also after a cancel."""
 LEAST_SEC = 1.0
-"""Of those, what is kept for each that is still to be left, however long another one takes."""
+"""Minimum time reserved for each remaining observer, however long another one takes."""
 
 
 @asynccontextmanager
-async def entered(observers: Sequence[Any], *, strict: bool) -> AsyncIterator[None]:
+async def entered(run: Run) -> AsyncIterator[None]:
     """Enter the observers that can be; leave them shielded, in reverse, whatever happened.
 
-    Args:
-        observers: in the order in which they are entered.
-        strict: one that cannot be entered is an error; else it is logged.
+    One that cannot be entered is logged; with ``observers_strict`` it ends the run.
     """
-    inside: list[Any] = []
+    inside: list[AbstractAsyncContextManager[Any]] = []
     try:
-        for observer in observers:
-            if hasattr(observer, "__aenter__"):
-                try:
-                    await observer.__aenter__()
-                except ANY_FAULT as error:
-                    if strict:
-                        raise
-                    _log(observer, "could not be entered: %s", one_line(error), error)
-                    continue
-                inside.append(observer)
+        for observer in run.observers:
+            if isinstance(observer, AbstractAsyncContextManager) and await _enter(run, observer):
+                inside.append(observer)  # noqa: PERF401 - one that fails must find the others in the list
         yield
     finally:
         deadline = anyio.current_time() + CLOSING_SEC
         while inside:
             observer, seconds = inside.pop(), deadline - anyio.current_time()
-            await _leave(observer, max(seconds - LEAST_SEC * len(inside), seconds / (len(inside) + 1)))
+            await _leave(run, observer, max(seconds - LEAST_SEC * len(inside), seconds / (len(inside) + 1)))
 
 
-async def _leave(observer: Any, seconds: float) -> None:
+async def _enter(run: Run, observer: AbstractAsyncContextManager[Any]) -> bool:
+    try:
+        with anyio.fail_after(ENTERING_SEC):
+            await observer.__aenter__()
+    except ANY_FAULT as error:
+        if run.settings.agent.observers_strict:
+            raise
+        told = f"it took longer than {ENTERING_SEC:.0f} seconds" if isinstance(error, TimeoutError) else one_line(error)
+        _failed(run, observer, "entered", told, error)
+        return False
+    return True
+
+
+async def _leave(run: Run, observer: AbstractAsyncContextManager[Any], seconds: float) -> None:
     with anyio.move_on_after(seconds, shield=True) as limit:
         try:
             await observer.__aexit__(None, None, None)
         except ANY_FAULT as error:  # an observer may fail in any way
-            _log(observer, "could not be left: %s", one_line(error), error)
+            _failed(run, observer, "left", one_line(error), error)
     if limit.cancelled_caught:
-        _log(observer, "could not be left: it took longer than %.0f seconds", seconds)
+        _failed(run, observer, "left", f"it took longer than {seconds:.0f} seconds")
 
 
-def _log(observer: Any, line: str, told: object, error: BaseException | None = None) -> None:
-    logger.error(f"observer %r {line}", name_of(observer), told, exc_info=error)  # noqa: G004 - one of three lines
+def _failed(run: Run, observer: Any, what: str, told: str, error: BaseException | None = None) -> None:
+    run.failed_observers.append(name_of(observer))
+    logger.error("%s could not be %s: %s", run.who(observer), what, told, exc_info=error)

@@ -8,16 +8,17 @@ from pathlib import Path
 from traceback import walk_tb
 from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
-from terminus_core.errors import ConfigError
-from terminus_core.hooks import ROLES
-from terminus_core.manager import PluginManager, listed
+from terminus_core.errors import ConfigError, PluginError, TerminusError
+from terminus_core.manager import PluginManager, listed, name_of
+from terminus_core.part_rules import fault_of
+from terminus_core.roles import ROLES
 from terminus_core.run import Run, new_logs_dir
 from terminus_core.settings import AgentSettings, Settings, nearest
-from terminus_core.shapes import fault_of
 
 if TYPE_CHECKING:
     from terminus_core.roles import (
         LLM,
+        Action,
         CompletionPolicy,
         ContextStrategy,
         Environment,
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
         SessionBackend,
     )
 
-_MANY = {"gate": "gates", "observer": "observers"}
+_MANY = {role.name: role.key for role in ROLES.values() if role.many}
 """Roles with any number of parts, and their ``[agent]`` keys."""
 
 
@@ -40,6 +41,7 @@ class AgentKeys(TypedDict, total=False):
     environment: str | Environment
     completion: str | CompletionPolicy
     context: str | ContextStrategy
+    actions: Sequence[str | Action]
     gates: Sequence[str | Gate]
     observers: Sequence[Any]
     strict_plugins: bool
@@ -94,15 +96,17 @@ class Parts:
         self._check_chosen()
 
     def _check_chosen(self) -> None:
-        for role in ROLES:
-            one = self._instances[role] if role in self._instances else getattr(self.settings.agent, role, None)
-            for each in self._chosen.get(role, [one]):
+        for role in ROLES.values():
+            one = self._instances.get(role.name) or getattr(self.settings.agent, role.key)
+            for each in self._chosen.get(role.name, [one]):
                 if isinstance(each, str):
-                    self.plugins.config(role, each.removeprefix("no:"), self.settings)
-                elif fault := fault_of(role, each):
-                    raise ConfigError(f"{role} {name_of(each)!r} cannot be used: {fault}")
+                    self.plugins.config(role.name, each.removeprefix("no:"), self.settings)
+                elif isinstance(each, type):
+                    raise ConfigError(f"{role.name}: {each.__name__} is a class; expected an instance of it or a name")
+                elif role.base is not None and (fault := fault_of(role, type(each))):
+                    raise ConfigError(f"{role.name} {name_of(each)!r} cannot be used: {fault}")
 
-    def new_run(self, instruction: str) -> Run:
+    def new_run(self, instruction: str, logs_dir: str | Path | None = None) -> Run:
         """A run with new parts; an instance that was given is used as it is.
 
         Raises:
@@ -110,31 +114,42 @@ class Parts:
         """
         settings = self.settings
         session_id = settings.agent.session_id or uuid.uuid4().hex
-        observers = self._many("observer")
+        one = {role.name: self._one(role.name) for role in ROLES.values() if not role.many}
+        many = {role: self._many(role) for role in _MANY}
+        parts = [*one.items(), *((role, part) for role, several in many.items() for part in several)]
         return Run(
             instruction=instruction,
             session_id=session_id,
-            logs_dir=Path(settings.agent.logs_dir or new_logs_dir(session_id)),
+            logs_dir=Path(logs_dir or settings.agent.logs_dir or new_logs_dir(session_id)),
             settings=settings,
-            environment=self._one("environment"),
-            backend=self._one("session"),
-            parser=self._one("parser"),
-            llm=self._one("llm"),
-            completion=self._one("completion"),
-            context=self._one("context"),
-            gates=self._many("gate"),
-            observers=observers,
-            hooks=self.plugins.dispatcher(observers, strict=settings.agent.observers_strict),
+            environment=one["environment"],
+            backend=one["session"],
+            parser=one["parser"],
+            llm=one["llm"],
+            completion=one["completion"],
+            context=one["context"],
+            actions={action.name: action for action in many["action"]},
+            gates=many["gate"],
+            observers=many["observer"],
+            hooks=self.plugins.hooks(parts, strict=settings.agent.observers_strict),
             plugins={info.name: info.version for info in self.plugins.infos if info.status == "loaded"},
+            names={id(part): self.plugins.who(role, part) for role, part in parts},
         )
 
-    def blame(self, error: BaseException, run: Run) -> None:
+    def blame(self, error: BaseException, run: Run) -> bool:
         """Note on a bug in which part of ``run`` it lies: the innermost one that has a hand in it.
 
         A bug of a hook, or of a constructor, has its note already.
+
+        Returns:
+            Whether it lies in a plugin.
         """
+        if isinstance(error, TerminusError):
+            return isinstance(error, PluginError)
+        if hasattr(error, "__notes__"):
+            return True
         parts = _parts_of(run)
-        for frame, _ in () if hasattr(error, "__notes__") else reversed([*walk_tb(error.__traceback__)]):
+        for frame, _ in reversed([*walk_tb(error.__traceback__)]):
             module, own = frame.f_globals.get("__name__"), frame.f_locals.get("self")
             exact = [(role, part) for role, part in parts if part is own]
             if found := exact or [(role, part) for role, part in parts if type(part).__module__ == module]:
@@ -142,7 +157,8 @@ class Parts:
                 owner = self.plugins.owner(role, part)
                 name = f"{role} {name_of(part)!r}" if len(found) == 1 else ""
                 error.add_note("in " + ", ".join(filter(None, [str(owner or ""), name])))
-                return
+                return True
+        return False
 
     def _one(self, role: str) -> Any:
         if role in self._instances:
@@ -164,11 +180,7 @@ class Parts:
 
 def _parts_of(run: Run) -> list[tuple[str, Any]]:
     """Each part with its role, the open session too."""
-    parts = [(role, getattr(run, role)) for role in ROLES if role not in _MANY]
-    many = [(role, part) for role, key in _MANY.items() for part in getattr(run, key)]
-    return [(role, part) for role, part in [*parts, ("session", run.backend), *many] if part is not None]
-
-
-def name_of(part: Any) -> str:
-    """A part's name, of an unnamed one its class's."""
-    return str(getattr(part, "name", type(part).__name__))
+    one = [(role, getattr(run, role)) for role in ROLES if role not in (*_MANY, "session")]
+    many = [("action", each) for each in run.actions.values()]
+    many += [(role, part) for role in ("gate", "observer") for part in getattr(run, _MANY[role])]
+    return [(role, part) for role, part in [*one, ("session", run.session), ("session", run.backend), *many] if part]

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse
 
 
-def regular(response: LLMResponse) -> LLMResponse:
+def normalize(response: LLMResponse) -> LLMResponse:
     """The answer with a text as content, and each native call in OpenAI's form with an id of its own.
 
     A call of any other shape stays one, with empty texts for what it lacks: its parser tells the model.

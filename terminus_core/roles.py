@@ -1,47 +1,51 @@
-"""The protocols that plugins implement, and the values that pass between them and the loop.
+"""The base classes that plugins implement, and the one table of roles.
 
-Every class that a plugin registers has ``name: ClassVar[str]`` and may have ``Config``, a pydantic model with
-``extra="forbid"``; it is built as ``cls(config)``, or as ``cls()`` if it has none, anew for each run. Subclassing the
-protocols brings the optional members with their defaults; a class of the right shape that does not subclass works too.
+A part subclasses the base class of its role. What must be written is abstract; everything else has a default that
+works. ``name`` is what users choose it by; ``Config``, if it has one, is a pydantic model with its settings, and the
+part is built as ``cls(config)``, otherwise as ``cls()``, anew for each run.
 """
 
 from __future__ import annotations
 
-import re
-from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from anyio.abc import ByteStream
+from pydantic import BaseModel  # noqa: TC002 - part of a public class variable's type
 
-from terminus_core.errors import StreamsUnsupportedError
+from terminus_core import texts
+from terminus_core.errors import StreamsUnsupportedError, TerminusError
 
 if TYPE_CHECKING:
     from terminus_core.chat import ContentPart, LLMRequest, LLMResponse, Message
     from terminus_core.run import Run
+    from terminus_core.trajectory import ToolCall
+    from terminus_core.values import (
+        Completion,
+        ExecResult,
+        ParseResult,
+        SessionEvent,
+        SessionOptions,
+        TerminalText,
+        Turn,
+    )
+
+
+class Part(ABC):
+    """What every part has in common. Any part may implement hooks (events and filters) beside its role."""
+
+    name: ClassVar[str]
+    """What settings and options choose it by."""
+    Config: ClassVar[type[BaseModel] | None] = None
+    """Its settings, the table ``[role.name]``; ``None`` if it has none."""
 
 
 # -- where commands run ------------------------------------------------------------------------------------------------
-
-
-@dataclass(slots=True)
-class ExecResult:
-    """What a finished command left.
-
-    Attributes:
-        stdout: decoded as UTF-8, bad bytes replaced.
-        stderr: decoded likewise.
-        return_code: ``None`` if no status was received (connection lost, killed by a signal over SSH): neither
-            success nor an ordinary failure.
-    """
-
-    stdout: str = ""
-    stderr: str = ""
-    return_code: int | None = 0
 
 
 class EnvironmentProcess(ByteStream):
@@ -66,23 +70,21 @@ class EnvironmentProcess(ByteStream):
         return 0
 
 
-class Environment(Protocol):
+class Environment(Part):
     """Where commands run: this machine, a host over SSH, a container. An async context manager.
 
     Entering connects or starts what is needed and raises :class:`EnvironmentFailedError`, with a line that names the
     cure, if that cannot be had. Leaving takes away what entering made, also after a cancel.
     """
 
-    name: ClassVar[str]
-
     async def __aenter__(self) -> Self:
-        """Nothing to set up by default."""
+        """Set nothing up, by default."""
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nothing to take away by default."""
+        """Take nothing away, by default."""
         return
 
     @abstractmethod
@@ -108,7 +110,6 @@ class Environment(Protocol):
             TimeoutError: ``timeout_sec`` has passed.
             EnvironmentFailedError: the place does not answer.
         """
-        ...
 
     def open_process(
         self,
@@ -134,7 +135,6 @@ class Environment(Protocol):
             OSError: ``source`` cannot be read.
             EnvironmentFailedError: the place does not answer, or ``target`` cannot be written.
         """
-        ...
 
     @abstractmethod
     async def download_file(self, source: str, target: Path) -> None:
@@ -145,79 +145,22 @@ class Environment(Protocol):
             OSError: ``target`` cannot be written.
             EnvironmentFailedError: the place does not answer.
         """
-        ...
 
 
 # -- how the terminal is driven ----------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class SessionOptions:
-    """What a session is opened with.
+class Session(ABC):
+    """An open terminal session."""
 
-    Attributes:
-        session_id: the run's id; unique.
-        logs_dir: the run's folder on this machine.
-        cwd: working folder of the shell in the environment; ``None`` is the environment's own.
-        env: variables for the shell.
-        user: run the shell as this user.
-        resume_token: what an earlier session gave as ``Session.resume_token``: attach to that one.
-    """
-
-    session_id: str
-    logs_dir: Path
-    cwd: str | None = None
-    env: Mapping[str, str] = field(default_factory=dict)
-    user: str | None = None
+    capabilities: frozenset[str] = frozenset()
+    """What it can do beyond the required: ``resize``, ``restart``, ``resume``, ``exit_status``, ``history`` …"""
     resume_token: str | None = None
-
-
-class TerminalText(str):
-    """Bare rows of the terminal, without headings: those come from the core.
-
-    Attributes:
-        kind: ``new``: exactly the rows since the last look; ``screen``: the visible screen, because new rows could
-            not be told; ``none``: nothing new, the text is the row with the cursor.
-        rows_left_out: how many new rows before this text were left out.
-    """
-
-    __slots__ = ("kind", "rows_left_out")
-    kind: Literal["new", "screen", "none"]
-    rows_left_out: int
-
-    def __new__(cls, text: str = "", *, kind: Literal["new", "screen", "none"] = "new", rows_left_out: int = 0) -> Self:
-        """Make a text; see the class for the attributes."""
-        self = super().__new__(cls, text)
-        self.kind = kind
-        self.rows_left_out = rows_left_out
-        return self
-
-
-@dataclass(slots=True, frozen=True)
-class SessionEvent:
-    """One thing that happened in the terminal.
-
-    Attributes:
-        time: ``time.monotonic()`` seconds.
-        kind: ``output`` (data: bytes as the program wrote them), ``input`` (data: bytes typed), ``resize`` (data:
-            ``(columns, rows)``), ``gap`` (the connection was lost: output may be missing; data: a text), ``screen``
-            (data: bytes that draw the screen as it is now).
-        data: see ``kind``.
-    """
-
-    time: float
-    kind: Literal["output", "input", "resize", "gap", "screen"]
-    data: bytes | tuple[int, int] | str
-
-
-class Session(Protocol):
-    """An open terminal session.
-
-    Optional members, left out where they make no sense: ``resize(width, height)``, ``restart()`` (both async),
-    ``resume_token: str``, ``exit_status: int | None``, ``capabilities: frozenset[str]``, ``attach_command: str``
-    (what a person types to watch), ``batch(count)``: the next ``count`` calls of :meth:`send_keys` belong together, and
-    nobody looks between them: a session to which each call is dear may type and wait with the last of them.
-    """
+    """What :attr:`SessionOptions.resume_token` takes to attach to this session again."""
+    exit_status: int | None = None
+    """The exit status of its shell, once that has ended and where it is known."""
+    attach_command: str = ""
+    """What a person types to watch."""
 
     @abstractmethod
     async def send_keys(
@@ -242,7 +185,6 @@ class Session(Protocol):
             SessionClosedError: the session has ended.
             EnvironmentFailedError: the way to the terminal is lost.
         """
-        ...
 
     @abstractmethod
     async def get_incremental_output(self) -> TerminalText:
@@ -253,7 +195,6 @@ class Session(Protocol):
             SessionClosedError: the session has ended and its last output was given already.
             EnvironmentFailedError: the way to the terminal is lost.
         """
-        ...
 
     @abstractmethod
     async def capture_pane(self, *, entire: bool = False) -> str:
@@ -262,7 +203,6 @@ class Session(Protocol):
         Raises:
             TimeoutError, SessionClosedError, EnvironmentFailedError: as of :meth:`get_incremental_output`.
         """
-        ...
 
     @abstractmethod
     async def is_session_alive(self) -> bool:
@@ -271,7 +211,6 @@ class Session(Protocol):
         Raises:
             EnvironmentFailedError: no answer at all, which is not a "no".
         """
-        ...
 
     @abstractmethod
     def listen(self, listener: Callable[[SessionEvent], None]) -> Callable[[], None]:
@@ -279,13 +218,30 @@ class Session(Protocol):
 
         After a gap comes a screen. Returns a function that stops it. The listener must be quick and not raise.
         """
-        ...
+
+    async def resize(self, width: int, height: int) -> None:
+        """Give the terminal another size, in columns and rows.
+
+        Raises:
+            TerminusError: this session cannot be resized (the default); such a one lacks the capability ``resize``.
+        """
+        raise TerminusError(f"the terminal cannot be resized to {width}x{height}")
+
+    async def restart(self) -> None:
+        """End whatever runs in the terminal and start a fresh shell.
+
+        Raises:
+            TerminusError: this session cannot restart its shell (the default); it lacks the capability ``restart``.
+            TimeoutError: the terminal does not come back.
+        """
+        raise TerminusError("the shell cannot be restarted here")
+
+    def batch(self, count: int) -> None:  # noqa: B027 - for those who can use it
+        """Announce that the next ``count`` calls of :meth:`send_keys` belong together, with no look between them."""
 
 
-class SessionBackend(Protocol):
+class SessionBackend(Part):
     """Opens terminal sessions in an environment."""
-
-    name: ClassVar[str]
 
     @abstractmethod
     def open(self, environment: Environment, options: SessionOptions) -> AbstractAsyncContextManager[Session]:
@@ -297,113 +253,139 @@ class SessionBackend(Protocol):
             EnvironmentFailedError: the terminal cannot be had; the line names the cure.
             SessionClosedError: the shell ended before it was ready, or the session of ``options.resume_token`` is gone.
         """
-        ...
 
 
 # -- what the model says -----------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Command:
-    """Keystrokes to type, and the seconds to wait for what they do.
+_JSON_TYPES: dict[str, Any] = {
+    "string": str,
+    "integer": int,
+    "number": int | float,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
 
-    Attributes:
-        keystrokes: text, or the name of one key.
-        duration_sec: seconds to wait, at most.
-        call_id: the model's own id of the native tool call that asked for it; ``""`` if it was asked for otherwise.
+
+class Action(Part):
+    """What a reply may ask for beside keystrokes: look at an image, reset the shell.
+
+    Every parser offers it in its own format. A call is recorded as a tool call.
     """
 
-    keystrokes: str
-    duration_sec: float = 1.0
-    call_id: str = ""
+    description: ClassVar[str]
+    """What it does and when to use it, for the model."""
+    parameters: ClassVar[dict[str, Any]]
+    """A JSON schema of type ``object`` for its arguments."""
+    max_per_reply: ClassVar[int | None] = None
+    """How many calls of one reply are performed, ``None`` for all."""
 
+    def argument_faults(self, arguments: Any) -> list[str]:
+        """Why ``arguments`` do not fit :attr:`parameters`, in words for the model; empty if they do."""
+        if not isinstance(arguments, dict):
+            return [f"{self.name}: expected an object with arguments"]
+        known: dict[str, Any] = self.parameters.get("properties", {})
+        faults = [
+            f'{self.name}: "{key}" is missing' for key in self.parameters.get("required", ()) if key not in arguments
+        ]
+        for key, value in arguments.items():
+            kind = known.get(key, {}).get("type", "")
+            if key not in known:
+                faults.append(f'{self.name}: unknown argument "{key}"; known: {", ".join(known) or "none"}')
+            elif kind in _JSON_TYPES and not isinstance(value, _JSON_TYPES[kind]):
+                faults.append(f'{self.name}: "{key}" must be of type {kind}')
+        return faults
 
-class Action(Protocol):
-    """What a reply may ask for beside keystrokes: look at an image, reset the shell. Recorded as a tool call."""
-
-    name: str
-    arguments: dict[str, Any]
+    def is_available(self, run: Run) -> bool:  # noqa: ARG002 - for those who depend on the run
+        """Whether it can work in this run: asked once, when the session is open and the model is known."""
+        return True
 
     @abstractmethod
-    async def perform(self, run: Run) -> str | list[ContentPart]:
+    async def perform(self, run: Run, arguments: dict[str, Any]) -> str | list[ContentPart]:
         """Do it; the result joins the observation of this turn. A :class:`TerminusError` becomes text."""
-        ...
 
 
-@dataclass(slots=True)
-class ParseResult:
-    """What a reply asks for.
+class ResponseParser(Part):
+    """Prompt text, parsing, and all of the agent's own words to the model."""
 
-    Attributes:
-        commands: to be typed, in order.
-        is_task_complete: the model claims completion.
-        error: why the reply cannot be used; nothing of it is done. ``""`` if it can.
-        warning: what was odd but usable, for the model; one line each.
-        analysis: the model's view of the state.
-        plan: what it means to do.
-        actions: what it asks for beside keystrokes.
-        commands_unusable: the reply claims completion, and its commands could not be read.
-    """
-
-    commands: list[Command] = field(default_factory=list)
-    is_task_complete: bool = False
-    error: str = ""
-    warning: str = ""
-    analysis: str = ""
-    plan: str = ""
-    actions: list[Action] = field(default_factory=list)
-    commands_unusable: bool = False
-
-
-class ResponseParser(Protocol):
-    """Prompt text, parsing, and the parser's own words for errors and completion.
-
-    Optional members, left out where they make no sense: ``prepare(run)``, called once before the first prompt, when
-    the session is open and the model is known: what is offered may depend on both; ``offers: frozenset[str]``, the
-    names of the actions that replies may ask for in this run; ``recorded_calls(response, reply) -> list[ToolCall]``,
-    the native tool calls of a reply as a step records them, with the model's own ids and names, and with the commands
-    as the gates left them in ``reply``.
-    """
-
-    name: ClassVar[str]
-
-    error_response_type: str
+    error_response_type: str = "response"
     """What a repair prompt asks for: ``Please fix these issues and provide a proper {error_response_type}.``"""
     tools: list[dict[str, Any]] | None = None
-    """Native tool definitions in OpenAI's form. Optional."""
+    """Native tool definitions in OpenAI's form, ``None`` for a format in text."""
+    actions: Sequence[Action] = ()
+    """The actions that replies may ask for in this run; set by :meth:`prepare`."""
+
+    def prepare(self, run: Run) -> None:
+        """Called once before the first prompt, when the session is open and the model is known."""
+        self.actions = list(run.actions.values())
 
     @abstractmethod
     def build_prompt(self, instruction: str, terminal_state: str) -> str:
         """The first message: format rules, the task, the terminal. Inserted text is never expanded again."""
-        ...
 
     @abstractmethod
     def parse_response(self, response: LLMResponse) -> ParseResult:
-        """Read a reply. Never raises, whatever the model wrote."""
-        ...
+        """Read a response. Never raises, whatever the model wrote."""
 
     @abstractmethod
     def completion_confirmation(self, terminal_output: str) -> str:
         """The question after a first claim of completion: shows the terminal and says how to confirm."""
-        ...
+
+    def recorded_calls(self, response: LLMResponse, reply: ParseResult) -> list[ToolCall]:  # noqa: ARG002 - for formats with native calls
+        """The native tool calls of a response as its step records them, with the model's own ids and names.
+
+        Args:
+            response: what the model sent.
+            reply: what the gates left of it; recorded commands are these.
+        """
+        return []
+
+    # -- words to the model, each of which a parser may put differently ------------------------------------------------
+
+    def heading(self, kind: Literal["new", "screen", "none"]) -> str:
+        """The line above the terminal's text; ``kind`` as of :class:`TerminalText`."""
+        return texts.heading(kind)
+
+    def limit_notice(self, bytes_left_out: int, rows_left_out: int) -> str:
+        """The line that stands where output was left out; one of the two numbers may be 0."""
+        return texts.limit_notice(bytes_left_out, rows_left_out)
+
+    def timeout_text(self, keystrokes: str, seconds: float, terminal_state: str) -> str:
+        """The observation of a terminal that did not come back within ``seconds`` after ``keystrokes``."""
+        return texts.timeout_text(keystrokes, seconds, terminal_state)
+
+    def repair_prompt(self, reply: ParseResult, response_type: str) -> str:
+        """What the model is asked after a response that could not be used."""
+        return texts.repair_prompt(reply, response_type)
+
+    def with_warnings(self, reply: ParseResult, observation: str) -> str:
+        """The observation with the warnings about the last response in front."""
+        return texts.with_warnings(reply, observation)
 
 
-class LLM(Protocol):
-    """One model behind one kind of API.
+class LLM(Part):
+    """One model behind one kind of API."""
 
-    Optional members: ``prepare()`` (async), called once before the first request; ``supports_images: bool``, whether
-    messages may hold images, no if it is missing; ``knows_price: bool``, whether answers tell their cost: if not, a
-    cost limit is refused. If it is missing, the first answer without a cost ends a run that has such a limit.
-    """
-
-    name: ClassVar[str]
-
-    model_name: str
+    model_name: str = ""
     """The configured model, as the user names it."""
     context_limit: int | None = None
     """Tokens of the context window, ``None`` if unknown."""
     output_limit: int | None = None
-    """Tokens that one answer may have, ``None`` if unknown."""
+    """Tokens that one response may have, ``None`` if unknown."""
+    supports_images: bool = False
+    """Whether messages may hold images."""
+    knows_price: bool | None = None
+    """Whether responses tell their cost: if not, a cost limit is refused before the first request. ``None``: unknown;
+    the first response without a cost ends a run that has such a limit."""
+
+    async def prepare(self) -> None:
+        """Called once before the first request: find out what the model is.
+
+        Raises:
+            ConfigError: a setting turns out wrong.
+            LLMError: the provider cannot be asked.
+        """
 
     @abstractmethod
     async def call(self, request: LLMRequest) -> LLMResponse:
@@ -413,66 +395,29 @@ class LLM(Protocol):
             ContextLengthExceededError: the request is too long for the model.
             LLMError: the provider failed for good; the line says how.
         """
-        ...
 
     @abstractmethod
     def count_tokens(self, messages: list[Message]) -> int:
         """About how many tokens ``messages`` are. Costs O(given)."""
-        ...
 
 
 # -- who decides -------------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Turn:
-    """One turn of the loop, as the completion policy sees it.
-
-    Attributes:
-        episode: counted from 0.
-        response: the model's answer.
-        reply: what the parser made of it, as the gates left it.
-        terminal_output: the terminal's text with its heading, or the time-out text.
-        timed_out: the batch was stopped by a time-out.
-        observation: the observation as it goes out if nobody objects, without the warnings (the loop's own).
-    """
-
-    episode: int
-    response: LLMResponse
-    reply: ParseResult
-    terminal_output: str
-    timed_out: bool = False
-    observation: str = ""
-
-
-@dataclass(slots=True)
-class Completion:
-    """A policy's decision: the observation of this turn, and whether the run is done."""
-
-    observation: str
-    done: bool = False
-
-
-class CompletionPolicy(Protocol):
+class CompletionPolicy(Part):
     """When a claim of completion counts. The pending claim lives in ``run.pending_completion``."""
-
-    name: ClassVar[str]
 
     @abstractmethod
     async def decide(self, run: Run, turn: Turn) -> Completion:
         """Called once in every turn that was parsed and not refused by a gate."""
-        ...
 
 
-class ContextStrategy(Protocol):
+class ContextStrategy(Part):
     """Keeps the chat inside the model's window."""
-
-    name: ClassVar[str]
 
     @abstractmethod
     async def before_request(self, run: Run, prompt: str) -> str:
         """Called before each request; returns the prompt to send, mostly the one given."""
-        ...
 
     @abstractmethod
     async def on_context_length_exceeded(self, run: Run, prompt: str) -> str:
@@ -481,75 +426,58 @@ class ContextStrategy(Protocol):
         Raises:
             RunLimitReached: nothing can be done (reason ``context``).
         """
-        ...
 
 
-class Gate(Protocol):
+class Gate(Part):
     """The awaited place before anything is typed: approval, limits, deny lists."""
-
-    name: ClassVar[str]
 
     @abstractmethod
     async def before_commands(self, run: Run, reply: ParseResult) -> ParseResult | str:
         """The reply to go on with, or a text: then nothing is typed and the text is the observation."""
-        ...
 
 
-# -- what observers are told -------------------------------------------------------------------------------------------
+class Observer(Part):
+    """Implements hooks, one instance for each run. Any class with a ``name`` will do; this one is a convenience.
 
-
-@dataclass(slots=True, frozen=True)
-class Marker:
-    """A point in the run worth finding again.
-
-    Attributes:
-        label: what people read.
-        kind: ``episode``, ``parse_error``, ``completion_asked``, ``completion_confirmed``, ``summary``, ``gap``,
-            ``note``, or a plugin's own word.
-        episode: the episode it belongs to, counted from 1; 0 before the first.
+    An observer that is an async context manager is entered before ``terminus_run_started`` and left, shielded from
+    cancellation, after ``terminus_run_finished``.
     """
 
-    label: str
-    kind: str = "note"
-    episode: int = 0
+
+# -- the table of roles ------------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class Subagent:
-    """A model call beside the chat, such as one call of a summary.
-
-    Attributes:
-        kind: what it was for, such as ``summary``.
-        messages: exactly the messages that were sent.
-        response: the answer.
-        attempt: which try of the same purpose in this run, counted from 1.
-    """
-
-    kind: str
-    messages: list[Message]
-    response: LLMResponse
-    attempt: int = 1
-
-    @property
-    def trajectory_file(self) -> str:
-        """The name of its own document, beside the run's trajectory."""
-        kind = re.sub(r"[^A-Za-z0-9_-]", "_", self.kind)
-        return f"trajectory.summarization-{self.attempt}-{kind}.json"
-
-
-@dataclass(slots=True)
-class Handoff:
-    """A replaced history.
+@dataclass(frozen=True, slots=True)
+class Role:
+    """One role.
 
     Attributes:
-        index: how many histories have been replaced so far in this run, this one included.
-        prompt: the next prompt, which hands over.
-        subagents: the calls that made it.
+        name: also the name of its settings table.
+        hook: registers its parts.
+        base: what its parts subclass; ``None`` where any class will do.
+        key: the ``[agent]`` key that chooses among them.
+        many: whether a run has any number of them.
     """
 
-    index: int
-    prompt: str
-    subagents: list[Subagent] = field(default_factory=list)
+    name: str
+    hook: str
+    base: type[Part] | None
+    key: str
+    many: bool = False
 
 
-RunStatus: TypeAlias = Literal["completed", "max_episodes", "session_ended", "limit_reached", "error", "cancelled"]
+ROLES: dict[str, Role] = {
+    role.name: role
+    for role in (
+        Role("environment", "terminus_register_environments", Environment, "environment"),
+        Role("session", "terminus_register_session_backends", SessionBackend, "session"),
+        Role("parser", "terminus_register_response_parsers", ResponseParser, "parser"),
+        Role("llm", "terminus_register_llms", LLM, "llm"),
+        Role("completion", "terminus_register_completion_policies", CompletionPolicy, "completion"),
+        Role("context", "terminus_register_context_strategies", ContextStrategy, "context"),
+        Role("action", "terminus_register_actions", Action, "actions", many=True),
+        Role("gate", "terminus_register_gates", Gate, "gates", many=True),
+        Role("observer", "terminus_register_observers", None, "observers", many=True),
+    )
+}
+"""Every role by its name."""

@@ -2,39 +2,30 @@
 
 from __future__ import annotations
 
-import logging
 import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
-import anyio
-
-from terminus_core import step_building, trajectory
-from terminus_core.chat import Chat, LLMRequest, Usage
-from terminus_core.errors import ContextLengthExceededError, RunLimitReached, SessionClosedError, TerminusError
+from terminus_core import model_calls, step_building, texts, trajectory
+from terminus_core.chat import Chat, Usage
+from terminus_core.errors import TerminusError
 from terminus_core.images import keep_images
+from terminus_core.part_rules import returned
 from terminus_core.redaction import redacted
-from terminus_core.responses import regular
-from terminus_core.roles import Handoff, Marker, RunStatus, Subagent
-from terminus_core.texts import clean, cleaned, limited, terminal_text
-from terminus_core.trajectory import (
-    Observation,
-    ObservationResult,
-    Step,
-    SubagentTrajectoryRef,
-    ToolCall,
-)
+from terminus_core.result import RunResult, end_of
+from terminus_core.trajectory import Observation, ObservationResult, Step, SubagentTrajectoryRef, ToolCall
+from terminus_core.values import Handoff, Marker, RunStatus, Subagent, TerminalText
 
 if TYPE_CHECKING:
-    from terminus_core.chat import Content, ContentPart, LLMResponse, Message
-    from terminus_core.hooks import Dispatcher
+    from terminus_core.chat import ContentPart, LLMResponse, Message
+    from terminus_core.hooks import Hooks
     from terminus_core.roles import (
         LLM,
+        Action,
         CompletionPolicy,
         ContextStrategy,
         Environment,
@@ -45,45 +36,7 @@ if TYPE_CHECKING:
     )
     from terminus_core.settings import Settings
 
-logger = logging.getLogger(__name__)
 T = TypeVar("T")
-
-
-@dataclass(slots=True)
-class RunResult:
-    """How a run ended and what it left.
-
-    Attributes:
-        status: ``completed``, ``max_episodes``, ``session_ended``, ``limit_reached``, ``error`` or ``cancelled``.
-        reason: a short word or one line: which limit, which fault; ``""`` where the status says it all.
-        n_episodes: episodes begun.
-        totals: tokens and cost of the whole run, calls beside the chat included.
-        files: the files that the run's observers made.
-        rollout_details: token ids and log-probabilities of each answer, with ``collect_rollout_details``.
-        metadata: what plugins have to add.
-        error: the fault behind the status ``error``, if it was one of terminus_core's own.
-    """
-
-    status: RunStatus
-    reason: str = ""
-    n_episodes: int = 0
-    totals: Usage = field(default_factory=Usage)
-    files: list[Path] = field(default_factory=list)
-    rollout_details: list[dict[str, Any]] = field(default_factory=list)
-    metadata: dict[str, Any] = field(default_factory=dict)
-    error: TerminusError | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """What ``--json`` prints, without rollout details, which can be large."""
-        totals = {name: getattr(self.totals, name) for name in Usage.__slots__}
-        return {
-            "status": self.status,
-            "reason": self.reason,
-            "n_episodes": self.n_episodes,
-            "totals": totals,
-            "files": [str(path) for path in self.files],
-            "metadata": self.metadata,
-        }
 
 
 class Run:
@@ -100,8 +53,10 @@ class Run:
         llm: asks the model.
         completion: decides whether a claim counts.
         context: makes room in the model's window.
+        actions: what replies may ask for beside keystrokes, by name; those that can work here, once the run has begun.
         gates: asked before anything is typed, in this order.
         observers: told what happens, in this order.
+        backend: opens the session.
         session: the terminal, ``None`` until it is open.
         hooks: calls events and filters.
         plugins: name and version of each loaded plugin.
@@ -112,9 +67,12 @@ class Run:
         pending_completion: a claim of completion waits for its confirmation.
         summarization_count: how many times the history has been replaced.
         last_response_model_name: the newest model name that an answer gave, ``None`` before.
+        waiting_images: go to the model with the next prompt.
         rollout_details: one entry for each answer, calls beside the chat included, with ``collect_rollout_details``:
             ``episode``, ``kind`` (``turn``, or what an aside was for) and the token ids and log-probabilities given.
         files: files made so far; an observer appends each of its own, once.
+        incomplete: files that could not be written to their end, with the reason of each.
+        failed_observers: names of the observers that could not be entered or left.
         metadata: what plugins want to see in the result.
         result: set when the run has ended.
     """
@@ -132,10 +90,12 @@ class Run:
         llm: LLM,
         completion: CompletionPolicy,
         context: ContextStrategy,
+        actions: Mapping[str, Action],
         gates: Sequence[Gate],
         observers: Sequence[Any],
-        hooks: Dispatcher,
+        hooks: Hooks,
         plugins: Mapping[str, str],
+        names: Mapping[int, str],
     ) -> None:
         self.instruction = instruction
         self.prepared_instruction = instruction
@@ -148,10 +108,12 @@ class Run:
         self.llm = llm
         self.completion = completion
         self.context = context
+        self.actions = actions
         self.gates = gates
         self.observers = observers
         self.hooks = hooks
         self.plugins = plugins
+        self._names = names
         self.session: Session | None = None
         self.chat: Chat = Chat(keep_reasoning=settings.agent.interleaved_thinking)
         self.asides: Usage = Usage()
@@ -163,10 +125,13 @@ class Run:
         self.rollout_details: list[dict[str, Any]] = []
         self.files: list[Path] = []
         self.metadata: dict[str, Any] = {}
+        self.incomplete: dict[str, str] = {}
+        self.failed_observers: list[str] = []
+        self.waiting_images: list[ContentPart] = []
         self.result: RunResult | None = None
         self.stopped: tuple[RunStatus, str] | None = None
         self._said: list[str] = []
-        self._images: list[ContentPart] = []
+        self._asides: dict[str, int] = {}
 
     @property
     def totals(self) -> Usage:
@@ -177,11 +142,15 @@ class Run:
         totals.cost_usd = totals.cost_usd if totals.cost_usd and totals.cost_usd > 0 else None
         return totals
 
+    def who(self, part: Any) -> str:
+        """A part as messages name it, with its plugin and distribution."""
+        return self._names.get(id(part)) or repr(getattr(part, "name", type(part).__name__))
+
     # -- acts for plugins ----------------------------------------------------------------------------------------------
 
     def mark(self, label: str, kind: str = "note") -> None:
         """Tell marker recorders about a point in the run; with nobody listening nothing happens."""
-        self.hooks.record_marker(self, Marker(label, kind, self.n_episodes))
+        self.hooks.record_marker(self, Marker(label, kind, self.n_episodes, time.time()))
 
     def say(self, text: str) -> None:
         """Put ``text`` in front of the next prompt; it is recorded as a step of its own."""
@@ -189,13 +158,17 @@ class Run:
 
     def attach(self, parts: Sequence[ContentPart]) -> str:
         """Send the images among ``parts`` with the next prompt, and record them; gives the text among them."""
-        self._images += [part for part in parts if part["type"] != "text"]
+        self.waiting_images += [part for part in parts if part["type"] != "text"]
         return "\n".join(part.get("text", "") for part in parts if part["type"] == "text")
 
     def redact(self, value: T) -> T:
         """What an observer writes into a file, and has not from an event: a text, or data with texts in it, masked."""
         masked: T = redacted(value, partial(self.hooks.redact, self)) if self.hooks.redacts else value
         return masked
+
+    def mark_incomplete(self, path: Path, reason: str) -> None:
+        """Note that a file of this run could not be written to its end; the result and the exit code say so."""
+        self.incomplete[str(path)] = reason
 
     def stop(self, status: RunStatus, reason: str = "") -> None:
         """End the run after this step. Completion in the same step wins; of several calls the first counts.
@@ -237,48 +210,45 @@ class Run:
             "step_id": self.n_steps,
             "timestamp": datetime.now(UTC).isoformat(timespec="microseconds"),
             "source": source,
-            "message": clean(message),
+            "message": texts.clean(message),
             "model_name": model_name,
             "reasoning_content": response.reasoning_content if response else None,
             "tool_calls": tool_calls or None,
-            "observation": step_building.made(Observation, results=results) if results else None,
+            "observation": step_building.build(Observation, results=results) if results else None,
             "metrics": step_building.metrics(response) if response else None,
             "extra": extra,
             "is_copied_context": is_copied_context,
         }
         fields = {name: value for name, value in fields.items() if value is not None}
-        step = step_building.made(Step, **fields)
-        self.hooks.step_recorded(self, step)
+        step: Step = step_building.build(Step, **fields)
+        self.hooks.step_recorded(self, step, self.segment)
         return step
 
     async def ask_aside(
-        self, kind: str, messages: list[Message], *, attempt: int = 1, max_output_tokens: int | None = None
+        self,
+        kind: str,
+        messages: list[Message],
+        *,
+        attempt: int | None = None,
+        group: str = "",
+        max_output_tokens: int | None = None,
     ) -> Subagent:
         """Ask the model something beside the chat; counted once, in :attr:`totals`.
 
         Args:
-            kind: what it is for, such as ``summary``.
+            kind: what it is for, such as ``judge``.
             messages: the whole request.
-            attempt: which try of the same purpose in this run, for the name of its file.
+            attempt: its number among the calls of this kind, for the name of its file; by default the next one.
+            group: several kinds that belong together, such as ``summarization``: a part of the file's name.
             max_output_tokens: the most that the answer may have.
 
         Raises:
             RunLimitReached, LLMError: as for any call; :class:`ContextLengthExceededError` also, and nothing is sent,
                 if ``max_output_tokens`` is not above zero.
         """
-        if max_output_tokens is not None and max_output_tokens <= 0:
-            raise ContextLengthExceededError(f"{kind}: no room for an answer")
-        sent = self.hooks.prepare_messages(self, messages)
-        # Providers want the definitions of the calls that stand in the history.
-        has_calls = any(message["role"] == "tool" or message.get("tool_calls") for message in sent)
-        tools = getattr(self.parser, "tools", None) if has_calls else None
-        response = cleaned(await self.call_llm(sent, kind=kind, tools=tools, max_output_tokens=max_output_tokens))
-        self.asides.add(response.usage)
-        if images := [part for message in sent for part in _images_in(message["content"])]:
-            self.files += (await keep_images(self.logs_dir, images))[1]
-        subagent = Subagent(kind, list(sent), response, attempt)
-        self.hooks.subagent_finished(self, subagent)
-        return subagent
+        return await model_calls.ask_aside(
+            self, kind, messages, attempt=attempt, group=group, max_output_tokens=max_output_tokens
+        )
 
     def replace_history(self, messages: list[Message], prompt: str, subagents: Sequence[Subagent] = ()) -> None:
         """Swap the chat's history and hand over: the one home of continuations.
@@ -311,6 +281,16 @@ class Run:
 
     # -- acts of the loop ----------------------------------------------------------------------------------------------
 
+    @property
+    def segment(self) -> int:
+        """The document that the next step belongs to, counted from 0: one for each replaced history, if linear."""
+        return self.summarization_count if self.settings.trajectory.linear_history else 0
+
+    def next_aside(self, kind: str) -> int:
+        """The number of the next call beside the chat of this kind, counted from 1."""
+        self._asides[kind] = self._asides.get(kind, 0) + 1
+        return self._asides[kind]
+
     def with_said(self, prompt: str) -> str:
         """``prompt`` with what was said since the last one in front; that is recorded as a step."""
         if not self._said:
@@ -322,103 +302,59 @@ class Run:
 
     async def with_images(self, observed: str) -> str | list[trajectory.ContentPart]:
         """An observation as its step records it: images that go with it are files beside the trajectory."""
-        if not self._images:
+        if not self.waiting_images:
             return observed
-        kept, files = await keep_images(self.logs_dir, self._images)
+        kept, files = await keep_images(self.logs_dir, self.waiting_images)
         self.files += files
         return [trajectory.ContentPart(type="text", text=observed), *kept]
 
     def withdraw_images(self) -> bool:
         """Do not send the images that wait for the next prompt; whether there were any."""
-        withdrawn, self._images = self._images, []
+        withdrawn, self.waiting_images = self.waiting_images, []
         return bool(withdrawn)
 
-    async def ask(self, prompt: str) -> LLMResponse:
-        """Put ``prompt`` to the model and keep the turn; a failed call leaves the chat as it was.
-
-        The chat keeps the answer with half surrogate pairs replaced; what comes back has them still.
-
-        Raises:
-            RunLimitReached: the cost limit is reached.
-            ContextLengthExceededError, LLMError: as of :meth:`LLM.call`.
-        """
-        asked = self.chat.prompt_messages(clean(prompt), self._images)
-        messages = self.hooks.prepare_messages(self, [*self.chat.messages, *asked])
-        response = await self.call_llm(messages, tools=getattr(self.parser, "tools", None))
-        kept = cleaned(response)
-        self.chat.add_turn(asked, kept)
-        self._images = []
-        if kept.model_name:
-            self.last_response_model_name = kept.model_name
-        return response
-
-    async def call_llm(
-        self,
-        messages: list[Message],
-        *,
-        kind: str = "turn",
-        tools: list[dict[str, Any]] | None = None,
-        max_output_tokens: int | None = None,
-    ) -> LLMResponse:
-        """One model call, limits and rollouts included; counting is the caller's.
+    def finish(self, fault: BaseException | None, *, by_plugin: bool = False) -> RunResult:
+        """Set and give the result that belongs to what ended the run.
 
         Args:
-            messages: the whole request.
-            kind: what it is for, noted with the rollout: ``turn``, or an aside's kind.
-            tools: native tool definitions.
-            max_output_tokens: the most that the answer may have.
-
-        Raises:
-            RunLimitReached, ContextLengthExceededError, LLMError: as of :meth:`ask`.
+            fault: what was raised, if anything.
+            by_plugin: a bug lies in a plugin, not in the core.
         """
-        limit = self.settings.agent.max_cost_usd
-        if limit is not None and (self.totals.cost_usd or 0.0) >= limit:
-            raise RunLimitReached("max_cost_usd", f"the run has cost {limit:g} US dollars")
-        request = LLMRequest(messages, tools, max_output_tokens, lambda n: self.hooks.request_started(self, n))
-        response = regular(await self.llm.call(request))
-        cost = response.usage.cost_usd if response.usage else None
-        if limit is not None and cost is None and not hasattr(self.llm, "knows_price"):
-            raise RunLimitReached("max_cost_usd", f"{self.llm.model_name} does not tell what its answers cost")
-        if self.settings.agent.collect_rollout_details:
-            self.rollout_details.append(step_building.rollout(response, kind, self.n_episodes))
-        return response
-
-    def finish(self, fault: BaseException | None) -> RunResult:
-        """Set and give the result that belongs to what ended the run."""
-        error: TerminusError | None = None
-        if fault is None:
-            status, reason = self.stopped or ("max_episodes", "")
-        elif isinstance(fault, RunLimitReached):
-            status, reason = "limit_reached", fault.reason
-        elif isinstance(fault, SessionClosedError):
-            status, reason = "session_ended", str(fault)
-        elif isinstance(fault, anyio.get_cancelled_exc_class()):
-            status, reason = "cancelled", ""
-        elif isinstance(fault, TerminusError):
-            status, reason, error = "error", str(fault), fault
-        else:
-            status, reason = "error", f"{type(fault).__name__}: {fault}"
-        reason = self.redact(reason)
+        end = end_of(fault, self.stopped, by_plugin=by_plugin)
         self.result = RunResult(
-            status=status,
-            reason=reason,
+            status=end.status,
+            reason=self.redact(end.reason),
+            error_kind=end.error_kind,
             n_episodes=self.n_episodes,
             totals=self.totals,
             files=self.files,
             rollout_details=self.rollout_details,
             metadata=self.metadata,
-            error=error,
+            error=end.error,
+            session_id=self.session_id,
+            logs_dir=self.logs_dir,
+            incomplete=self.incomplete,
+            failed_observers=self.failed_observers,
         )
         return self.result
 
+    @property
+    def open_session(self) -> Session:
+        """The terminal, which the loop has found open."""
+        if self.session is None:
+            raise RuntimeError("Session is not set. This should never happen.")
+        return self.session
+
     async def screen(self) -> str:
         """The visible screen, filtered and limited; a text that says so if there is none to be had."""
-        assert self.session is not None  # noqa: S101 - the loop has checked
         try:
-            rows = await self.session.capture_pane()
+            rows = await self.open_session.capture_pane()
         except (TimeoutError, TerminusError):
             return "(not available)"
-        return limited(clean(self.hooks.filter_observation(self, rows)), self.settings.agent.output_limit_bytes)
+        rows = texts.clean(
+            self.hooks.filter_observation(self, returned(self.who(self.backend), "capture_pane", rows, str))
+        )
+        return texts.limited(rows, self.settings.agent.output_limit_bytes, notice=self.parser.limit_notice)
 
     async def look(self) -> str:
         """The terminal's new text, filtered, limited and with its heading.
@@ -426,14 +362,12 @@ class Run:
         Raises:
             TimeoutError, SessionClosedError, EnvironmentFailedError: as of :meth:`Session.get_incremental_output`.
         """
-        assert self.session is not None  # noqa: S101 - the loop has checked
-        seen = await self.session.get_incremental_output()
-        rows = self.hooks.filter_observation(self, seen)
-        return terminal_text(seen, clean(rows), self.settings.agent.output_limit_bytes)
-
-
-def _images_in(content: Content) -> list[ContentPart]:
-    return [] if isinstance(content, str) else [part for part in content if part["type"] == "image_url"]
+        seen = await self.open_session.get_incremental_output()
+        seen = returned(self.who(self.backend), "get_incremental_output", seen, TerminalText)
+        rows = texts.clean(self.hooks.filter_observation(self, seen))
+        limit = self.settings.agent.output_limit_bytes
+        shown = texts.limited(rows, limit, seen.rows_left_out, self.parser.limit_notice)
+        return f"{self.parser.heading(seen.kind)}\n{shown}"
 
 
 def new_logs_dir(session_id: str) -> Path:

@@ -12,6 +12,7 @@ from typing import Any, Self
 
 from terminus_core.errors import ConfigError
 from terminus_core.processes import describe_self, is_there
+from terminus_core.result import RunResult
 
 logger = logging.getLogger(__name__)
 
@@ -58,12 +59,14 @@ class RunFile:
         except OSError as error:
             raise ConfigError(f"cannot use logs folder {logs_dir}: {error.strerror or error}") from None
 
-    def finish(self, status: str, reason: str, n_episodes: int) -> None:
+    def finish(self, result: RunResult) -> None:
         """Write down how the run ended; a failure is logged."""
         self._data |= {
-            "status": status,
-            "reason": reason,
-            "n_episodes": n_episodes,
+            "status": result.status,
+            "reason": result.reason,
+            "error_kind": result.error_kind,
+            "error_group": result.error_group,
+            "n_episodes": result.n_episodes,
             "finished_at": datetime.now(UTC).isoformat(),
         }
         try:
@@ -85,4 +88,4 @@ class RunFile:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None and self._data["status"] == "running":
-            self.finish("error", f"{type(error).__name__}: {error}", 0)
+            self.finish(RunResult("error", f"{type(error).__name__}: {error}", "core_bug"))

@@ -37,6 +37,9 @@ class AgentSettings(BaseModel):
     environment: str = Field("local", description="name of the environment")
     completion: str = Field("two_step", description="name of the completion policy")
     context: str = Field("summarize", description="name of the context strategy")
+    actions: list[str] = Field(
+        default_factory=list, description="names of the actions that replies may ask for beside keystrokes"
+    )
     gates: list[str] = Field(default_factory=list, description="names of the gates, asked in this order")
     observers: list[str] = Field(
         default_factory=lambda: ["atif", "prompt_caching"], description="names of the observers, told in this order"
@@ -108,6 +111,7 @@ class Settings(BaseModel):
     llm: Sections = Field(default_factory=dict)
     completion: Sections = Field(default_factory=dict)
     context: Sections = Field(default_factory=dict)
+    action: Sections = Field(default_factory=dict)
     gate: Sections = Field(default_factory=dict)
     observer: Sections = Field(default_factory=dict)
 

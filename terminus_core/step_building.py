@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from terminus_core.chat import LLMResponse, Message
-    from terminus_core.roles import ParseResult
+    from terminus_core.values import ParseResult
 
 Record = TypeVar("Record", bound=BaseModel)
 
 
-def made(model: type[Record], **fields: Any) -> Record:
+def build(model: type[Record], **fields: Any) -> Record:
     """A record; one that breaks a rule of the format too: the sinks say what is wrong with it."""
     try:
         return model(**fields)
@@ -39,7 +39,7 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
     """
     known = {call.tool_call_id for call in native}
     asked = [
-        made(
+        build(
             ToolCall,
             tool_call_id=f"call_{episode}_{number}",
             function_name="bash_command",
@@ -51,7 +51,7 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
     if native:
         return [*native, *asked]
     asked += [
-        made(
+        build(
             ToolCall,
             tool_call_id=f"call_{episode}_action_{number}",
             function_name=action.name,
@@ -61,7 +61,7 @@ def tool_calls(episode: int, reply: ParseResult, native: Sequence[ToolCall] = ()
     ]
     if reply.is_task_complete:
         asked.append(
-            made(
+            build(
                 ToolCall,
                 tool_call_id=f"call_{episode}_task_complete",
                 function_name="mark_task_complete",
@@ -84,7 +84,7 @@ def metrics(response: LLMResponse) -> Metrics | None:
         "logprobs": response.logprobs,
     }
     given = {name: value for name, value in given.items() if value is not None}
-    return made(Metrics, **given) if given else None
+    return build(Metrics, **given) if given else None
 
 
 def rollout(response: LLMResponse, kind: str, episode: int) -> dict[str, Any]:
@@ -118,4 +118,4 @@ def _native_call(call: dict[str, Any]) -> ToolCall:
         arguments = given
     if not isinstance(arguments, dict):
         arguments = {"arguments": given}
-    return made(ToolCall, tool_call_id=call["id"], function_name=call["function"]["name"], arguments=arguments)
+    return build(ToolCall, tool_call_id=call["id"], function_name=call["function"]["name"], arguments=arguments)

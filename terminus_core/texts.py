@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 from terminus_core.redaction import redacted
 
 if TYPE_CHECKING:
-    from terminus_core.roles import ParseResult, TerminalText
+    from collections.abc import Callable, Mapping, Sequence
+
+    from terminus_core.roles import Action
+    from terminus_core.values import ActionCall, ParseResult
 
 INTERRUPTED = "[The run ended in the middle of this turn, before the terminal was looked at again.]"
 """The observation of a turn that a cancel or a bug cut short."""
@@ -52,37 +55,44 @@ def limit(text: str, max_bytes: int) -> tuple[str, str, int]:
     return head, tail, len(data) - len(head.encode()) - len(tail.encode())
 
 
-def limited(text: str, max_bytes: int, rows_left_out: int = 0) -> str:
-    """``text`` within ``max_bytes``, with one line that says what is missing; the line itself does not count."""
-    head, tail, omitted = limit(text, max_bytes)
-    rows = f"{rows_left_out} earlier rows" if rows_left_out else ""
-    if not omitted:
-        return f"[... {rows} left out ...]\n{head}" if rows else head
-    missing = f"{omitted} bytes left out here" + (f", {rows} left out before this text" if rows else "")
-    return f"{head}\n[... {missing} ...]\n{tail}"
-
-
-def terminal_text(look: TerminalText, rows: str, max_bytes: int) -> str:
-    """The terminal's rows as the model sees them.
+def limited(text: str, max_bytes: int, rows_left_out: int = 0, notice: Callable[[int, int], str] | None = None) -> str:
+    """``text`` within ``max_bytes``, with one line that says what is missing; the line itself does not count.
 
     Args:
-        look: what the session gave; its kind decides the heading.
-        rows: the same rows after the observation filters.
-        max_bytes: the limit for the rows.
+        text: what may be too long.
+        max_bytes: of UTF-8.
+        rows_left_out: rows that are missing before ``text``.
+        notice: makes the line from the numbers of bytes and rows; by default :func:`limit_notice`.
     """
-    heading = "Current Terminal Screen:" if getattr(look, "kind", "new") == "screen" else "New Terminal Output:"
-    if getattr(look, "kind", "new") == "none":
-        heading += "\n[no new output]"
-    return f"{heading}\n{limited(rows, max_bytes, getattr(look, 'rows_left_out', 0))}"
+    head, tail, omitted = limit(text, max_bytes)
+    if not omitted and not rows_left_out:
+        return head
+    line = (notice or limit_notice)(omitted, rows_left_out)
+    return f"{head}\n{line}\n{tail}" if omitted else f"{line}\n{head}"
 
 
-def timeout_text(keystrokes: str, seconds: float, state: str, max_bytes: int) -> str:
-    """What the model reads when the terminal did not come back in time; ``state`` is within its own limit."""
+def limit_notice(bytes_left_out: int, rows_left_out: int) -> str:
+    """The line that stands where output was left out."""
+    rows = f"{rows_left_out} earlier rows" if rows_left_out else ""
+    if not bytes_left_out:
+        return f"[... {rows} left out ...]"
+    before = f", {rows} left out before this text" if rows else ""
+    return f"[... {bytes_left_out} bytes left out here{before} ...]"
+
+
+def heading(kind: str) -> str:
+    """The line above the terminal's text, for a kind of :class:`TerminalText`."""
+    line = "Current Terminal Screen:" if kind == "screen" else "New Terminal Output:"
+    return f"{line}\n[no new output]" if kind == "none" else line
+
+
+def timeout_text(keystrokes: str, seconds: float, terminal_state: str) -> str:
+    """What the model reads when the terminal did not come back in time; both texts are within their limit."""
     return (
         f"The terminal did not come back within {seconds:g} seconds after these keystrokes; "
         f"later commands of this batch were not sent.\n"
-        f"Keystrokes:\n{limited(keystrokes, max_bytes)}\n\n"
-        f"Terminal state:\n{state}"
+        f"Keystrokes:\n{keystrokes}\n\n"
+        f"Terminal state:\n{terminal_state}"
     )
 
 
@@ -117,12 +127,14 @@ def cut_answer_error(reply: ParseResult, output_limit: int | None) -> ParseResul
     return replace(reply, error=error, commands=[], actions=[])
 
 
-def usable(reply: ParseResult, max_sec: float) -> ParseResult:
-    """The reply as it can be typed and recorded, with a warning for each change to a command.
+def clamp(reply: ParseResult, max_sec: float, actions: Mapping[str, Action]) -> ParseResult:
+    """The reply as it can be carried out and recorded, with a warning for each change.
 
-    Its texts are :func:`clean`; each duration is finite, not negative and within ``max_sec``.
+    Its texts are :func:`clean`; each duration is finite, not negative and within ``max_sec``; each call of an action
+    is one of ``actions``, with arguments that fit.
     """
     commands, warnings = [], [clean(reply.warning)] if reply.warning else []
+    calls = _fitting(reply.actions, actions, warnings)
     for number, command in enumerate(reply.commands, start=1):
         seconds = command.duration_sec
         if not math.isfinite(seconds) or seconds < 0:
@@ -145,11 +157,29 @@ def usable(reply: ParseResult, max_sec: float) -> ParseResult:
     return replace(
         reply,
         commands=commands,
+        actions=calls,
         warning="\n".join(warnings),
         error=clean(reply.error),
         analysis=clean(reply.analysis),
         plan=clean(reply.plan),
     )
+
+
+def _fitting(calls: Sequence[ActionCall], actions: Mapping[str, Action], warnings: list[str]) -> list[ActionCall]:
+    """The calls that can be performed; ``warnings`` gains a line for each of the others."""
+    fitting: list[ActionCall] = []
+    for call in calls:
+        action = actions.get(call.name)
+        if action is None:
+            warnings.append(f"There is no action {call.name!r}; known: {', '.join(actions) or 'none'}.")
+        elif faults := action.argument_faults(call.arguments):
+            warnings += [f"{fault}; it was not performed." for fault in faults]
+        elif sum(each.name == call.name for each in fitting) == action.max_per_reply:
+            line = f"{call.name}: {action.max_per_reply} calls of one reply are performed; the others were left out."
+            warnings += [line] if line not in warnings else []
+        else:
+            fitting.append(replace(call, arguments=cleaned(call.arguments)))
+    return fitting
 
 
 def step_message(reply: ParseResult) -> str:

@@ -12,7 +12,8 @@ from types import SimpleNamespace
 import pytest
 
 from terminus_core import Agent, PluginManager, hookimpl
-from terminus_core.hooks import OBSERVABLE, ROLES
+from terminus_core.hook_rules import OBSERVABLE
+from terminus_core.roles import ROLES
 from tests.fixtures import first_release_plugin as plugin
 from tests.support.public_interface import public_interface
 

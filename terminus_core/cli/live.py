@@ -9,9 +9,10 @@ from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Usage
-    from terminus_core.roles import Command, Handoff, ParseResult
-    from terminus_core.run import Run, RunResult
+    from terminus_core.result import RunResult
+    from terminus_core.run import Run
     from terminus_core.trajectory import Step
+    from terminus_core.values import Command, Handoff, ParseResult
 
 LINE = 160
 """Characters of one event's own text that are shown."""

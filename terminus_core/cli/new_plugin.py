@@ -13,8 +13,8 @@ from pathlib import Path
 
 from terminus_core.cli.printing import Lines, literal
 from terminus_core.errors import ConfigError
-from terminus_core.hooks import ROLES
 from terminus_core.manager import PluginManager
+from terminus_core.roles import ROLES
 from terminus_core.settings import nearest
 
 COMMAND = "command"

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from terminus_core.chat import LLMResponse
-    from terminus_core.roles import ParseResult, SessionEvent
     from terminus_core.run import Run
+    from terminus_core.values import ParseResult, SessionEvent
 
 REFRESH_SEC = 0.25
 """Between two pictures."""

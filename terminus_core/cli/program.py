@@ -73,7 +73,7 @@ def _failed(reason: str, code: int, words: Sequence[str]) -> int:
     Lines(sys.stderr).write(f"terminus: {shorten(reason.strip(), 2000)}")
     options = words[: words.index("--")] if "--" in words else words
     if "--json" in options:
-        from terminus_core.run import RunResult  # noqa: PLC0415 - heavy
+        from terminus_core.result import RunResult  # noqa: PLC0415 - heavy
 
         print_json(RunResult("error", reason).to_json())
     return code

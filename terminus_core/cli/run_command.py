@@ -23,7 +23,7 @@ from terminus_core.cli.printing import Lines, literal, print_json, shorten
 from terminus_core.errors import SessionClosedError, TerminusError
 from terminus_core.hooks import one_line
 from terminus_core.masking import mask_text
-from terminus_core.run import RunResult
+from terminus_core.result import RunResult
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from terminus_core.testing.doubles import EventRecorder, FakeBackend, FakeEnvironment, FakeLLM, FakeSession
 
 if TYPE_CHECKING:
+    from terminus_core.testing.actions import ActionTests
     from terminus_core.testing.completion import CompletionPolicyTests
     from terminus_core.testing.context import ContextStrategyTests
     from terminus_core.testing.environments import EnvironmentTests
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from terminus_core.testing.trial import FakeParser, Trial
 
 __all__ = [
+    "ActionTests",
     "CompletionPolicyTests",
     "ConformanceSuite",
     "ContextStrategyTests",
@@ -43,6 +45,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "ActionTests": "actions",
     "CompletionPolicyTests": "completion",
     "ConformanceSuite": "suite",
     "ContextStrategyTests": "context",

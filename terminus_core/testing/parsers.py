@@ -240,7 +240,7 @@ class ResponseParserTests(ConformanceSuite):
         ids = [call["id"] for call in answer.tool_calls or ()]
         assert {command.call_id for command in reply.commands} <= set(ids) - {""}
         changed = replace(reply, commands=[replace(each, keystrokes="changed\n") for each in reply.commands])
-        recorded: list[ToolCall] = parser.recorded_calls(answer, changed)  # type: ignore[attr-defined]  # optional, and declared
+        recorded: list[ToolCall] = parser.recorded_calls(answer, changed)
         assert [call.tool_call_id for call in recorded] == ids
         assert [call.function_name for call in recorded] == [
             call["function"]["name"] for call in answer.tool_calls or ()

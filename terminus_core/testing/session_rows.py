@@ -270,5 +270,5 @@ def _count_on(text: TerminalText, whole: int, perhaps: int) -> tuple[int, int]:
 
 
 async def _resize(session: Session, width: int, height: int) -> None:
-    await session.resize(width, height)  # type: ignore[attr-defined]  # optional, and declared
+    await session.resize(width, height)
     await session.send_keys("", min_timeout_sec=0.2)

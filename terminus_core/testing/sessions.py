@@ -169,7 +169,7 @@ class SessionLifeTests(SessionSuite):
                 await session.get_incremental_output()
             assert "last words" in await session.capture_pane()
             if "exit_status" in self.capabilities:
-                assert session.exit_status == status  # type: ignore[attr-defined]  # optional, and declared
+                assert session.exit_status == status
 
     async def test_a_shell_that_ends_at_once(self, terminal: Terminal) -> None:
         """``open`` says so, and does not wait for a prompt."""
@@ -184,7 +184,7 @@ class SessionLifeTests(SessionSuite):
         """A fresh shell at its prompt, whatever ran before."""
         async with terminal.open() as session:
             await session.send_keys("here=1; " + keys, min_timeout_sec=0.5)
-            await session.restart()  # type: ignore[attr-defined]  # optional, and declared
+            await session.restart()
             assert await session.is_session_alive()
             text = await session.get_incremental_output()
             assert (text.split("\n")[-1], text.kind) == (PROMPT, "screen")

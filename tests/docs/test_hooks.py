@@ -14,7 +14,7 @@ import anyio
 import pytest
 
 from terminus_core import Agent, Gate, LLMRequest, Message
-from terminus_core.hooks import OBSERVABLE, SPECS
+from terminus_core.hook_rules import OBSERVABLE, SPECS
 from tests.support.markdown_blocks import blocks, write_files
 from tests.support.provider_server import ProviderServer, answer
 

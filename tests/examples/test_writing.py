@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from terminus_core import testing
-from terminus_core.hooks import ROLES
+from terminus_core.roles import ROLES
 from tests.support.markdown_blocks import blocks, run_block, write_files
 
 ROOT = Path(__file__).parents[2]

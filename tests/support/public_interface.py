@@ -7,7 +7,7 @@ import typing
 
 import terminus_core
 from terminus_core import testing
-from terminus_core.hooks import SPECS
+from terminus_core.hook_rules import SPECS
 from terminus_core.settings import AgentSettings, TrajectorySettings
 
 

@@ -2,16 +2,17 @@
 
 import base64
 import json
-from dataclasses import dataclass, field
-from typing import Any
+from typing import ClassVar
 
 import pytest
 
 from terminus_core import (
     Action,
+    ActionCall,
     Command,
     ContentPart,
     ContextLengthExceededError,
+    ContextStrategy,
     Gate,
     LLMError,
     LLMResponse,
@@ -29,16 +30,19 @@ PIXELS = base64.b64encode(b"pixels").decode()
 IMAGE = ContentPart(type="image_url", image_url={"url": f"data:image/png;base64,{PIXELS}"})
 
 
-@dataclass
 class Act(Action):
-    result: Any
-    name: str = "act"
-    arguments: dict = field(default_factory=lambda: {"x": 1})
+    name = "act"
+    description = "Does what it was made for."
+    parameters: ClassVar = {"type": "object", "properties": {"what": {"type": "string"}}, "required": ["what"]}
 
-    async def perform(self, run):
-        if isinstance(self.result, Exception):
-            raise self.result
-        return self.result
+    def __init__(self, **results):
+        self._results = results
+
+    async def perform(self, run, arguments):
+        result = self._results[arguments["what"]]
+        if isinstance(result, Exception):
+            raise result
+        return result
 
 
 class ActingParser(ResponseParser):
@@ -47,9 +51,8 @@ class ActingParser(ResponseParser):
     name = "acting"
     error_response_type = "call"
 
-    def __init__(self, **results):
+    def __init__(self):
         self.tools = [{"type": "function", "function": {"name": "type", "parameters": {}}}]
-        self._results = results
         self.seen = None
 
     def prepare(self, run):
@@ -63,7 +66,7 @@ class ActingParser(ResponseParser):
             Command(call["function"]["name"] + "\n", 0.5, call_id=call["id"]) for call in response.tool_calls or []
         ]
         words = response.content.split()
-        actions = [Act(self._results[word[1:]]) for word in words if word.startswith("!")]
+        actions = [ActionCall("act", {"what": word[1:]}) for word in words if word.startswith("!")]
         return ParseResult(typed, actions=actions, is_task_complete="DONE" in words)
 
     def completion_confirmation(self, terminal_output):
@@ -182,18 +185,20 @@ async def test_a_parser_is_prepared_when_all_is_there(trial):
 
 async def test_results_of_actions_join_the_observation(trial):
     results = {"text": "it is done", "fails": TerminusError("no such thing")}
-    t = trial(["!text !fails", "DONE", "DONE"], parser=ActingParser(**results), outputs=["$ ", "seen"])
+    t = trial(["!text !fails", "DONE", "DONE"], parser=ActingParser(), actions=[Act(**results)], outputs=["$ ", "seen"])
     await t.run()
     assert t.prompts[1] == "New Terminal Output:\nseen\n\nit is done\n\nact: no such thing"
     assert [(each.tool_call_id, each.function_name, each.arguments) for each in t.steps[1].tool_calls] == [
-        ("call_0_action_1", "act", {"x": 1}),
-        ("call_0_action_2", "act", {"x": 1}),
+        ("call_0_action_1", "act", {"what": "text"}),
+        ("call_0_action_2", "act", {"what": "fails"}),
     ]
 
 
 async def test_images_are_sent_once_more_kept_and_recorded_beside_the_text(trial):
     shown = [ContentPart(type="text", text="here it is"), IMAGE]
-    t = trial(["!image", "!image", "DONE", "DONE"], parser=ActingParser(image=shown), outputs=["$ ", "seen"])
+    t = trial(
+        ["!image", "!image", "DONE", "DONE"], parser=ActingParser(), actions=[Act(image=shown)], outputs=["$ ", "seen"]
+    )
     result = await t.run()
     text, image = t.llm.requests[1][-1]["content"]
     assert text["text"] == "New Terminal Output:\nseen\n\nhere it is"
@@ -207,7 +212,7 @@ async def test_images_are_sent_once_more_kept_and_recorded_beside_the_text(trial
 
 async def test_an_image_that_cannot_be_kept_is_logged_and_still_sent(trial, caplog):
     odd = ContentPart(type="image_url", image_url={"url": "data:image/tiff;base64,AAAA"})
-    t = trial(["!odd", "DONE", "DONE"], parser=ActingParser(odd=[odd]))
+    t = trial(["!odd", "DONE", "DONE"], parser=ActingParser(), actions=[Act(odd=[odd])])
     await t.run()
     assert t.llm.requests[1][-1]["content"][-1] == odd
     assert len(t.steps[1].observation.results[0].content) == 1
@@ -217,7 +222,7 @@ async def test_an_image_that_cannot_be_kept_is_logged_and_still_sent(trial, capl
 @pytest.mark.parametrize("kind", [LLMError, ContextLengthExceededError])
 async def test_a_provider_that_refuses_the_images_is_asked_without(trial, kind):
     llm = FakeLLM(["!image", kind("bad image"), "DONE", "DONE"])
-    t = trial([], llm=llm, parser=ActingParser(image=[IMAGE]))
+    t = trial([], llm=llm, parser=ActingParser(), actions=[Act(image=[IMAGE])])
     result = await t.run()
     assert result.status == "completed"
     assert t.recorder.values("history_replaced") == []
@@ -225,7 +230,7 @@ async def test_a_provider_that_refuses_the_images_is_asked_without(trial, kind):
     assert len(llm.requests) == 4
 
 
-class Shorter:
+class Shorter(ContextStrategy):
     """Makes room by saying less."""
 
     name = "shorter"
@@ -240,7 +245,11 @@ class Shorter:
 async def test_room_is_made_when_images_were_not_what_was_too_long(trial):
     full = ContextLengthExceededError("too long")
     t = trial(
-        [], llm=FakeLLM(["!image", full, full, "DONE", "DONE"]), parser=ActingParser(image=[IMAGE]), context=Shorter()
+        [],
+        llm=FakeLLM(["!image", full, full, "DONE", "DONE"]),
+        parser=ActingParser(),
+        actions=[Act(image=[IMAGE])],
+        context=Shorter(),
     )
     assert (await t.run()).status == "completed"
     assert "[The images could not be sent: too long]" in t.prompts[2]
@@ -249,7 +258,7 @@ async def test_room_is_made_when_images_were_not_what_was_too_long(trial):
 
 async def test_a_provider_that_refuses_all_ends_the_run(trial):
     llm = FakeLLM(["!image", LLMError("bad image"), LLMError("bad key")])
-    result = await trial([], llm=llm, parser=ActingParser(image=[IMAGE])).run()
+    result = await trial([], llm=llm, parser=ActingParser(), actions=[Act(image=[IMAGE])]).run()
     assert (result.status, result.reason) == ("error", "bad key")
 
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from terminus_core import Agent, Command, LLMResponse, ParseResult, TerminalText, Usage
+from terminus_core import Agent, Command, Gate, LLMResponse, ParseResult, TerminalText, Usage
 from terminus_core.testing import FakeLLM, FakeSession
 
 pytestmark = pytest.mark.anyio
@@ -121,7 +121,7 @@ async def test_durations_are_limited_with_a_warning(trial):
     assert t.steps[1].tool_calls[0].arguments == {"keystrokes": "make\n", "duration": 60.0}
 
 
-class Odd:
+class Odd(Gate):
     """A gate that types with a duration of its own."""
 
     name = "odd"
@@ -378,7 +378,7 @@ async def test_half_a_surrogate_pair_is_typed_as_a_sign_with_a_warning(trial, pa
 # -- seams -------------------------------------------------------------------------------------------------------------
 
 
-class Refuse:
+class Refuse(Gate):
     name = "refuse"
 
     async def before_commands(self, run, reply):
@@ -394,7 +394,7 @@ async def test_a_gate_refuses_and_the_claim_stays(trial):
     assert (result.status, result.n_episodes) == ("completed", 3)
 
 
-class Replace:
+class Replace(Gate):
     name = "replace"
 
     async def before_commands(self, run, reply):

@@ -136,23 +136,34 @@ def test_a_plugin_asked_for_by_name_must_load(named):
 def test_one_name_twice_is_an_error_that_names_both_pl_06(distribution):
     distribution("first-dist", {"one": MINIMAL.format(name="same")})
     distribution("second-dist", {"two": MINIMAL.format(name="same")})
+    Agent()
+    with pytest.raises(PluginError, match=r"named 'same'.*first-dist 1\.2\.3.*second-dist 1\.2\.3.*-p no:two"):
+        Agent(completion="same")
+    agent = Agent(completion="two:same", settings={"completion": {"two:same": {}}})
+    assert agent.plugins.find("completion", "two:same") is not agent.plugins.find("completion", "one:same")
+    assert {"one:same", "two:same"} <= agent.plugins.parts("completion").keys()
+
+
+def test_a_built_in_keeps_its_name(distribution):
+    distribution("clash-dist", {"clash": MINIMAL.format(name="two_step")})
     manager = PluginManager()
-    with pytest.raises(PluginError, match=r"completion named 'same'.*first-dist 1\.2\.3.*second-dist 1\.2\.3"):
-        manager.check(Settings())
-    with pytest.raises(PluginError, match="completion named 'same'"):
-        Agent()
+    assert manager.find("completion", "two_step").__module__ == "terminus_plugins.completion.two_step"
+    assert manager.find("completion", "clash:two_step").__module__ == "clash_dist_clash"
 
 
 def test_the_name_and_the_module_of_another_plugin_are_told_with_it(distribution):
     distribution("first-dist", {"one": MINIMAL.format(name="first")})
     distribution("second-dist", {"one": MINIMAL.format(name="second")})
     manager = PluginManager()
-    ours, theirs = [each for each in manager.infos if each.name == "one"]
-    assert theirs.status == "failed"
-    assert f"its name is that of {ours}, which is loaded already" in theirs.reason
+    assert [each.status for each in manager.infos if each.name == "one"] == ["loaded", "loaded"]
+    assert {"first", "second"} <= manager.parts("completion").keys()
     module = types.ModuleType("the_same")
     with pytest.raises(PluginError, match="its module is that of plugin 'the_same'"):
         PluginManager([module, module])
+
+
+async def never(self, run, reply):
+    return reply
 
 
 def plugin(**functions):
@@ -172,9 +183,14 @@ async def terminus_run_started(run):
     pass
 
 
-@hookimpl(wrapper=True)
-def terminus_step_recorded(run, step):
-    return (yield)
+@hookimpl(hookwrapper=True, specname="terminus_step_recorded")
+def old_wrapper(run, step):
+    yield
+
+
+@hookimpl(specname="terminus_step_recorded")
+def takes_all(run, **kw):
+    pass
 
 
 @hookimpl
@@ -200,14 +216,15 @@ def terminus_record_marker(run, marker):
     ("functions", "line"),
     [
         ({"terminus_register_parser": misspelt}, "unknown hook 'terminus_register_parser'; did you mean"),
-        ({"terminus_run_started": terminus_run_started}, "`async def` would never be awaited"),
-        ({"terminus_step_recorded": terminus_step_recorded}, "a hook wrapper is not possible"),
+        ({"terminus_run_started": terminus_run_started}, "expected a plain `def`, got `async def`"),
+        ({"terminus_step_recorded": old_wrapper}, "old-style hook wrapper; use @hookimpl(wrapper=True)"),
+        ({"terminus_step_recorded": takes_all}, "`**kw` receives nothing; name the arguments, of run, step, segment"),
         ({"terminus_command_sent": terminus_command_sent}, "terminus_command_sent takes no argument 'shell'"),
         ({"terminus_run_finished": terminus_run_finished}, "terminus_run_finished takes no argument 'resultt'"),
-        ({"x": hidden}, "terminus_run_finished: `async def`"),
+        ({"x": hidden}, "terminus_run_finished: hooks are not awaited"),
         ({"terminus_record_marker": terminus_record_marker}, "has no @hookimpl"),
-        ({"terminus_register_gates": hookimpl(lambda: 5)}, "returns int; a list of classes would be right"),
-        ({"terminus_register_gates": hookimpl(lambda: [5])}, "a class with a text `name`"),
+        ({"terminus_register_gates": hookimpl(lambda: 5)}, "expected a list of classes, got int"),
+        ({"terminus_register_gates": hookimpl(lambda: [5])}, "expected a class, got 5"),
         ({"terminus_register_gates": hookimpl(lambda: 1 / 0)}, "ZeroDivisionError"),
         ({"terminus_register_gates": hookimpl(lambda: sys.exit(3))}, "SystemExit: 3"),
         ({"terminus_register_gates": hookimpl(lambda: (sys.exit(3) for _ in "x"))}, "SystemExit: 3"),
@@ -216,6 +233,7 @@ def terminus_record_marker(run, marker):
         "misspelt",
         "async",
         "wrapper",
+        "takes-all",
         "pl-03",
         "default",
         "async-specname",
@@ -242,6 +260,7 @@ def test_hook_rules_are_kept_at_registration(functions, line):
 def test_a_misspelt_setting_of_a_part_is_refused(extra):
     class Counting(Gate):
         name = "counting"
+        before_commands = never
 
         class Config(BaseModel):
             model_config = ConfigDict(extra=extra) if extra else ConfigDict()
@@ -265,6 +284,7 @@ def test_a_part_that_fails_to_check_its_settings_or_to_be_built_is_blamed(fault)
 
     class Checked(Gate):
         name = "checked"
+        before_commands = never
 
         class Config(BaseModel):
             model_config = ConfigDict(extra="forbid")
@@ -274,8 +294,8 @@ def test_a_part_that_fails_to_check_its_settings_or_to_be_built_is_blamed(fault)
 
     class Built(Gate):
         name = "built"
+        before_commands = never
         __init__ = fail
-        before_commands = None
 
     @hookimpl
     def terminus_register_gates():
@@ -298,7 +318,7 @@ def test_a_hook_that_exits_fails_like_any_other(caplog):
     def terminus_record_marker(marker):
         sys.exit(3)
 
-    PluginManager([plugin(terminus_record_marker=terminus_record_marker)]).dispatcher().record_marker(None, "x")
+    PluginManager([plugin(terminus_record_marker=terminus_record_marker)]).hooks().record_marker(None, "x")
     assert "failed in terminus_record_marker: SystemExit: 3" in caplog.text
 
 
@@ -331,5 +351,5 @@ def terminus_register_observers():
 """
     distribution("boom-dist", {"blast": source})
     manager = PluginManager()
-    manager.dispatcher([manager.build("observer", "boom", Settings())]).run_started(None)
+    manager.hooks([("observer", manager.build("observer", "boom", Settings()))]).run_started(None)
     assert "observer 'boom' of plugin 'blast' (boom-dist 1.2.3) failed in terminus_run_started" in caplog.text

@@ -10,9 +10,12 @@ import pytest
 
 from terminus_core import (
     Agent,
+    CompletionPolicy,
     ConfigError,
     ContextLengthExceededError,
+    ContextStrategy,
     EnvironmentFailedError,
+    Gate,
     LLMError,
     LLMResponse,
     SessionClosedError,
@@ -80,7 +83,7 @@ async def test_a_full_window_without_a_strategy(trial):
 
 
 async def test_at_most_two_rescues_an_episode(trial):
-    class Hopeful:
+    class Hopeful(ContextStrategy):
         name = "hopeful"
         rescues = 0
 
@@ -175,7 +178,7 @@ async def test_a_shell_that_ends_before_it_is_ready_is_no_terminal(trial):
 
 
 async def test_bugs_are_raised_again_after_the_result(trial):
-    class Buggy:
+    class Buggy(CompletionPolicy):
         name = "buggy"
 
         async def decide(self, run, turn):
@@ -190,7 +193,7 @@ async def test_bugs_are_raised_again_after_the_result(trial):
 
 
 async def test_a_bug_names_the_part_that_it_lies_in(trial):
-    class Gate:
+    class Strict(Gate):
         name = "strict_gate"
 
         async def before_commands(self, run, reply):
@@ -201,7 +204,7 @@ async def test_a_bug_names_the_part_that_it_lies_in(trial):
             return [].pop()
 
     for keys, note in (
-        ({"gates": [Gate()]}, "in gate 'strict_gate'"),
+        ({"gates": [Strict()]}, "in gate 'strict_gate'"),
         ({"llm": Thinking()}, "in llm 'fake'"),
     ):
         t = trial(["$ ls"], **keys)

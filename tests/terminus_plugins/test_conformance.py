@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from terminus_core import PluginManager
-from terminus_core.hooks import ROLES
+from terminus_core.roles import ROLES
 
 MANAGER = PluginManager()
 OURS = [

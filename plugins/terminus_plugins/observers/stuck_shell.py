@@ -75,7 +75,7 @@ class StuckShell:
         if not what and self._silent and self._silent % self._silent_turns == 0:
             what = SILENT.format(n=self._silent)
         if what and what != self._said:
-            offered = "restart_shell" in getattr(run.parser, "offers", ())
+            offered = "restart_shell" in run.actions
             run.say(what + (RESTART if offered else ""))
         self._said = what
 

@@ -8,7 +8,7 @@ import pytest
 from terminus_core import PluginManager
 from terminus_core.cli import main
 from terminus_core.cli.new_plugin import COMMAND
-from terminus_core.hooks import ROLES
+from terminus_core.roles import ROLES
 from tests.support.fresh_venv import FreshVenv, undeclared
 
 KINDS = (*ROLES, COMMAND)

@@ -40,9 +40,16 @@ def test_json_is_the_last_line_of_stdout_and_all_else_is_on_stderr(terminus):
     done = terminus("run", "task", *terminus.script(*DONE), *chatty, "--json")
     assert done.returncode == 0
     assert len(done.stdout.splitlines()) == 1
-    assert last_json(done) == {
+    result = last_json(done)
+    assert result.pop("session_id")
+    assert result == {
         "status": "completed",
         "reason": "",
+        "error_kind": "",
+        "error_group": "",
+        "logs_dir": str(terminus.runs[0]),
+        "incomplete": {},
+        "failed_observers": [],
         "n_episodes": 2,
         "totals": {"prompt_tokens": 200, "completion_tokens": 20, "cache_tokens": 0, "cost_usd": 0.02},
         "files": [str(terminus.runs[0] / name) for name in ("trajectory.json", "replies.jsonl")],
@@ -261,7 +268,8 @@ def test_an_observer_that_fails_is_told_once_and_the_run_goes_on_pl_06(terminus,
 
 def test_one_name_twice_is_an_error_that_names_both_pl_06(terminus):
     terminus.distribution("extras", {"a": GOOD, "b": GOOD})
-    done = terminus("run", "task", *terminus.script(*DONE))
+    assert terminus("run", "task", *terminus.script(*DONE)).returncode == 0
+    done = terminus("run", "task", "--observer", "seen", *terminus.script(*DONE))
     assert done.returncode == 2
     (line,) = done.stderr.splitlines()
     assert "two plugins bring the observer named 'seen'" in line

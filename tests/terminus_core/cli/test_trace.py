@@ -22,8 +22,8 @@ def test_each_call_is_a_line(terminus):
     assert done.returncode == 0, done.stderr
     calls = [found.groups() for found in map(LINE.match, done.stderr.splitlines()) if found]
     assert len([who for hook, who in calls if hook == "terminus_command_sent" and "mine.py" in who]) == 2
-    assert ("terminus_step_recorded", "observer 'atif'") in calls
-    assert ("terminus_run_finished", "observer 'atif'") in calls
+    assert any(hook == "terminus_step_recorded" and "observer 'atif'" in who for hook, who in calls)
+    assert any(hook == "terminus_run_finished" and "observer 'atif'" in who for hook, who in calls)
     assert any(hook == "terminus_register_response_parsers" and "'json' (terminus-agent" in who for hook, who in calls)
     times = [float(line.split()[-2]) for line in done.stderr.splitlines() if "mine.py): " in line and " ms" in line]
     assert len(times) >= 2

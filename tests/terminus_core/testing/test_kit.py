@@ -5,7 +5,7 @@ import textwrap
 import pytest
 
 from terminus_core import testing
-from terminus_core.hooks import ROLES
+from terminus_core.roles import ROLES
 from terminus_core.testing import ConformanceSuite, GateTests, SessionBackendTests
 
 pytest_plugins = ["pytester"]
@@ -17,6 +17,7 @@ SUITES = {
     "llm": "LLMTests",
     "completion": "CompletionPolicyTests",
     "context": "ContextStrategyTests",
+    "action": "ActionTests",
     "gate": "GateTests",
     "observer": "ObserverTests",
 }

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass, field
 
-from terminus_core import Action, Command
+from terminus_core import ActionCall, Command
 
 DEFAULT_DURATION_SEC = 1.0
 MAX_DIGITS = 4_300
@@ -47,7 +47,7 @@ class Answer:
     analysis: str = ""
     plan: str = ""
     commands: list[Command] = field(default_factory=list)
-    actions: list[Action] = field(default_factory=list)
+    actions: list[ActionCall] = field(default_factory=list)
     claim: bool = False
     unusable: bool = False
     errors: list[str] = field(default_factory=list)

@@ -7,30 +7,23 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from terminus_core import ParseResult, ResponseParser
-from terminus_plugins.actions.restart_shell import RestartShell
 from terminus_plugins.parsers.common.answer import Answer, read_claim, shown
 from terminus_plugins.parsers.common.command_list import add_commands, add_text
-from terminus_plugins.parsers.common.offers import IMAGES_PER_ANSWER, OfferConfig, Offers
+from terminus_plugins.parsers.common.offered_actions import listed, read_calls
+from terminus_plugins.parsers.common.prompt import PromptConfig
 from terminus_plugins.parsers.common.reply import REASONING, Reading, Reply, conclude, extra, neighbours, take_apart
 from terminus_plugins.parsers.json.text import OBJECT_START, ObjectText, read_object
 
 if TYPE_CHECKING:
-    from terminus_core import LLMResponse, Run
+    from terminus_core import LLMResponse
 
 _SCANNER = re.compile(f"{REASONING}|{OBJECT_START}", re.IGNORECASE)
 _REQUIRED = ("analysis", "plan", "commands")
 _KEYS = (*_REQUIRED, "task_complete")
 
-_ACTION_KEYS = {"view_image": "view_images", "restart_shell": "restart_shell"}
-_OFFERS = {
-    "view_image": f"""
-- "view_images" (optional): a list of absolute paths of image files (PNG, JPEG, GIF, WebP), at most \
-{IMAGES_PER_ANSWER}; you see them together with the next terminal output.""",
-    "restart_shell": """
-- "restart_shell" (optional): true ends whatever runs in the terminal, after the commands of this answer, and starts a \
-fresh shell. For a terminal that reacts to nothing else.""",
-}
-"""What the prompt says about each action that can be offered."""
+_OFFER = """
+- "actions" (optional): a list of objects {"name": …, "arguments": {…}}, performed after the commands; you see \
+what came of them together with the next terminal output. These can be asked for:"""
 
 
 class JsonParser(ResponseParser):
@@ -40,26 +33,15 @@ class JsonParser(ResponseParser):
     error_response_type = "JSON response"
     tools = None
 
-    class Config(OfferConfig):
+    class Config(PromptConfig):
         """``[parser.json]``."""
 
     def __init__(self, config: Config | None = None) -> None:
-        config = config or self.Config()
-        self._template = config.template(Path(__file__).with_name("prompt.txt"))
-        self.offered = Offers(config)
-
-    @property
-    def offers(self) -> frozenset[str]:
-        """The actions that replies may ask for in this run."""
-        return self.offered.names
-
-    def prepare(self, run: Run) -> None:
-        """Find out what can be offered."""
-        self.offered.prepare(run)
+        self._template = (config or self.Config()).template(Path(__file__).with_name("prompt.txt"))
 
     def build_prompt(self, instruction: str, terminal_state: str) -> str:
         """The first message: format rules, the task, the terminal. Inserted text is never expanded again."""
-        offers = "".join(text for action, text in _OFFERS.items() if action in self.offers)
+        offers = f"{_OFFER}{listed(self.actions)}" if self.actions else ""
         return self._template.fill(instruction=instruction, terminal_state=terminal_state, offers=offers)
 
     def completion_confirmation(self, terminal_output: str) -> str:
@@ -92,22 +74,12 @@ class JsonParser(ResponseParser):
         return Reading(found.end, hint="\n".join(_missing(value) + found.problems) if known else "")
 
     def _answer(self, value: dict[str, Any], found: ObjectText, start: int) -> Answer:
-        offered = {_ACTION_KEYS[action] for action in self.offers}
-        answer = _answer({key: each for key, each in value.items() if key not in offered}, found, start)
-        if "view_images" in offered & value.keys():
-            self._add_images(answer, value["view_images"])
-        if "restart_shell" in offered & value.keys():
-            wanted, warning = read_claim(value["restart_shell"])
-            answer.actions += [RestartShell()] if wanted else []
-            answer.warnings += [warning.replace("task_complete", "restart_shell")] if warning else []
-        return answer
-
-    def _add_images(self, answer: Answer, paths: Any) -> None:
-        if isinstance(paths, list) and all(isinstance(path, str) for path in paths):
-            answer.actions, warnings = self.offered.limited([self.offered.image(path) for path in paths])
+        is_known = bool(self.actions) and "actions" in value
+        answer = _answer({key: each for key, each in value.items() if not is_known or key != "actions"}, found, start)
+        if is_known:
+            answer.actions, warnings = read_calls(value["actions"])
             answer.warnings += warnings
-        else:
-            answer.warnings.append("view_images must be a list of texts; no image is shown.")
+        return answer
 
 
 def _answer(value: dict[str, Any], found: ObjectText, start: int) -> Answer:

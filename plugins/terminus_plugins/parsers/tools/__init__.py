@@ -1,6 +1,6 @@
 """The response parser ``tools``."""
 
-from terminus_core import Message, ResponseParser, Run, hookimpl
+from terminus_core import ResponseParser, hookimpl
 from terminus_plugins.parsers.tools.parser import ToolsParser
 
 
@@ -8,9 +8,3 @@ from terminus_plugins.parsers.tools.parser import ToolsParser
 def terminus_register_response_parsers() -> list[type[ResponseParser]]:
     """Bring ``tools``."""
     return [ToolsParser]
-
-
-@hookimpl
-def terminus_prepare_messages(run: Run, messages: list[Message]) -> list[Message] | None:
-    """Send each image a few times only, in runs with this parser."""
-    return run.parser.offered.bounded(messages) if isinstance(run.parser, ToolsParser) else None

@@ -7,25 +7,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from terminus_core import ParseResult, ResponseParser, ToolCall
-from terminus_plugins.actions.restart_shell import RestartShell
+from terminus_core import ActionCall, ParseResult, ResponseParser, ToolCall
 from terminus_plugins.parsers.common.answer import BLANKS, Answer, shown
 from terminus_plugins.parsers.common.command_list import add_commands, add_text
-from terminus_plugins.parsers.common.offers import IMAGES_PER_ANSWER, OfferConfig, Offers
+from terminus_plugins.parsers.common.prompt import PromptConfig
 from terminus_plugins.parsers.json.text import read_object
 from terminus_plugins.parsers.tools.schema import ARGUMENTS, definitions
 
 if TYPE_CHECKING:
-    from terminus_core import LLMResponse, Run
-
-_OFFERS = {
-    "view_image": f"""
-- view_image shows you an image file (PNG, JPEG, GIF, WebP) together with the next terminal output; at most \
-{IMAGES_PER_ANSWER} calls in one answer.""",
-    "restart_shell": """
-- restart_shell ends whatever runs in the terminal, after the commands of this answer, and starts a fresh shell. For a \
-terminal that reacts to nothing else.""",
-}
+    from terminus_core import LLMResponse
 
 
 class ToolsParser(ResponseParser):
@@ -37,31 +27,20 @@ class ToolsParser(ResponseParser):
     name: ClassVar[str] = "tools"
     error_response_type = "tool call"
 
-    class Config(OfferConfig):
+    class Config(PromptConfig):
         """``[parser.tools]``."""
 
     def __init__(self, config: Config | None = None) -> None:
-        config = config or self.Config()
-        self._template = config.template(Path(__file__).with_name("prompt.txt"))
-        self.offered = Offers(config)
+        self._template = (config or self.Config()).template(Path(__file__).with_name("prompt.txt"))
 
     @property
-    def offers(self) -> frozenset[str]:
-        """The actions that replies may ask for in this run."""
-        return self.offered.names
-
-    @property
-    def tools(self) -> list[dict[str, Any]]:  # type: ignore[override]  # read-only here: it follows from the offers
-        """The definitions of what is offered."""
-        return definitions(self.offers)
-
-    def prepare(self, run: Run) -> None:
-        """Find out what can be offered."""
-        self.offered.prepare(run)
+    def tools(self) -> list[dict[str, Any]]:  # type: ignore[override]  # read-only here: it follows from the actions
+        """The definitions of what can be called."""
+        return definitions(self.actions)
 
     def build_prompt(self, instruction: str, terminal_state: str) -> str:
         """The first message: rules, the task, the terminal. Inserted text is never expanded again."""
-        offers = "".join(text for action, text in _OFFERS.items() if action in self.offers)
+        offers = "".join(f"\n- {action.name}: {action.description}" for action in self.actions)
         return self._template.fill(instruction=instruction, terminal_state=terminal_state, offers=offers)
 
     def completion_confirmation(self, terminal_output: str) -> str:
@@ -94,9 +73,8 @@ class ToolsParser(ResponseParser):
             result.actions += answer.actions
             result.analysis = f"{result.analysis}\n{answer.analysis}".strip("\n")
             result.plan = f"{result.plan}\n{answer.plan}".strip("\n")
-        result.actions, more = self.offered.limited(result.actions)
         result.analysis = result.analysis or response.content.strip()
-        result.warning = "\n".join(warnings + more)
+        result.warning = "\n".join(warnings)
         return ParseResult(error="\n".join(errors), warning=result.warning) if errors else result
 
     def recorded_calls(self, response: LLMResponse, reply: ParseResult) -> list[ToolCall]:
@@ -119,22 +97,16 @@ class ToolsParser(ResponseParser):
             answer.errors.append(f"There is no tool {shown(call.name)!r}. Known tools: {self._known()}.")
             return answer
         arguments = _arguments(call, answer)
+        action = next((each for each in self.actions if each.name == call.name), None)
+        if action is not None:
+            answer.errors += [] if answer.errors else action.argument_faults(arguments)
+            answer.actions = [ActionCall(call.name, arguments, call.id)]
+            return answer
         if unknown := [f'"{shown(key)}"' for key in arguments if key not in ARGUMENTS[call.name]]:
             answer.warnings.append(f"Unknown arguments were ignored: {', '.join(unknown[:10])}")
-        if not answer.errors:
-            if call.name == "execute_commands":
-                _read_commands(arguments, answer)
-            elif call.name == "view_image":
-                self._read_image(arguments.get("path"), answer)
-            elif call.name == "restart_shell":
-                answer.actions = [RestartShell()]
+        if not answer.errors and call.name == "execute_commands":
+            _read_commands(arguments, answer)
         return answer
-
-    def _read_image(self, path: Any, answer: Answer) -> None:
-        if isinstance(path, str):
-            answer.actions = [self.offered.image(path)]
-        else:
-            answer.errors.append('view_image needs "path", a text.')
 
     def _names(self) -> list[str]:
         return [tool["function"]["name"] for tool in self.tools]

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Sequence
+
+    from terminus_core import Action
 
 _COMMAND = {
     "type": "object",
@@ -29,28 +31,20 @@ _TOOLS: dict[str, tuple[str, dict[str, Any]]] = {
         },
     ),
     "task_complete": ("Say that the whole task is done and checked.", {}),
-    "view_image": (
-        "Look at an image file of the machine that the terminal runs on.",
-        {"path": {"type": "string", "description": "Absolute path of a PNG, JPEG, GIF or WebP file."}},
-    ),
-    "restart_shell": ("End whatever runs in the terminal and start a fresh shell.", {}),
 }
 
 ARGUMENTS = {name: frozenset(properties) for name, (_, properties) in _TOOLS.items()}
 """Every tool that there is, and the names of its arguments."""
 
 
-def definitions(offers: Collection[str]) -> list[dict[str, Any]]:
-    """What a request offers: the two that are always there, and those among ``offers``."""
-    return [
-        {
-            "type": "function",
-            "function": {
-                "name": name,
-                "description": description,
-                "parameters": {"type": "object", "properties": properties, "required": list(properties)},
-            },
-        }
+def definitions(actions: Sequence[Action]) -> list[dict[str, Any]]:
+    """What a request offers: the two that are always there, and the actions."""
+    own = [
+        (name, description, {"type": "object", "properties": properties, "required": list(properties)})
         for name, (description, properties) in _TOOLS.items()
-        if name in {"execute_commands", "task_complete", *offers}
+    ]
+    offered = [(each.name, each.description, each.parameters) for each in actions]
+    return [
+        {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+        for name, description, parameters in [*own, *offered]
     ]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from terminus_core import ParseResult, ResponseParser
 from terminus_plugins.parsers.common.answer import shown
+from terminus_plugins.parsers.common.offered_actions import listed
 from terminus_plugins.parsers.common.prompt import PromptConfig
 from terminus_plugins.parsers.common.reply import REASONING, conclude, take_apart
 from terminus_plugins.parsers.xml.tags import ANSWER_START, CLOSING_TAG
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from terminus_core import LLMResponse
 
 _SCANNER = re.compile(f"{REASONING}|{ANSWER_START}", re.IGNORECASE)
+
+
+_OFFER = """
+- <action name="NAME">arguments as a JSON object</action> (optional, any number): performed after the commands; you \
+see what came of them together with the next terminal output. These can be asked for:"""
 
 
 class XmlParser(ResponseParser):
@@ -34,7 +40,8 @@ class XmlParser(ResponseParser):
 
     def build_prompt(self, instruction: str, terminal_state: str) -> str:
         """The first message: format rules, the task, the terminal. Inserted text is never expanded again."""
-        return self._template.fill(instruction=instruction, terminal_state=terminal_state)
+        offers = f"{_OFFER}{listed(self.actions)}" if self.actions else ""
+        return self._template.fill(instruction=instruction, terminal_state=terminal_state, offers=offers)
 
     def completion_confirmation(self, terminal_output: str) -> str:
         """The question after a first claim of completion."""

@@ -9,7 +9,7 @@ from terminus_plugins.parsers.common.reply import REASONING
 
 PARTS = ("analysis", "plan", "commands", "task_complete")
 
-_NAMES = "response|keystrokes|" + "|".join(PARTS)
+_NAMES = "response|keystrokes|action|" + "|".join(PARTS)
 _BODY = r"(?=[\s/>])[^<>]*>"
 _CLOSING = rf"</(?:{_NAMES})\s*>"
 
@@ -18,7 +18,7 @@ ANSWER_START = rf"(?P<start><(?:{_NAMES}){_BODY}|<!--)"
 TAG = re.compile(rf"{REASONING}|(?P<comment><!--)|<(?P<slash>/?)(?P<name>{_NAMES})(?P<rest>{_BODY})", re.IGNORECASE)
 """A tag of the format, of reasoning, or a comment; ``rest`` is all that follows the name."""
 CLOSING_TAG = re.compile(_CLOSING, re.IGNORECASE)
-CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("keystrokes", *PARTS)}
+CLOSING = {name: re.compile(rf"</{name}\s*>", re.IGNORECASE) for name in ("keystrokes", "action", *PARTS)}
 STRAY = re.compile(rf"[{BLANKS}]*(?P<tag>{_CLOSING})", re.IGNORECASE)
 """A closing tag with only blanks in front."""
 CDATA, CDATA_END = "<![CDATA[", "]]>"

@@ -6,8 +6,10 @@ missing root. Nothing else is guessed.
 
 from __future__ import annotations
 
+import json
 import re
 
+from terminus_core import ActionCall
 from terminus_plugins.parsers.common.answer import BLANKS, MAX_DIGITS, MISSING, Answer, place, read_claim, shown
 from terminus_plugins.parsers.common.reply import TORN_TAG, UNTHINK, Reading
 from terminus_plugins.parsers.xml.tags import (
@@ -119,6 +121,9 @@ class _Reader:
     def _read_part(self, tag: re.Match[str], name: str) -> None:
         if name == "keystrokes":
             raise _BrokenError("<keystrokes> stands outside <commands>.", len(self._text))
+        if name == "action":
+            self._read_action(tag)
+            return
         is_repeated = name in self._parts
         if is_repeated and name in ("commands", "task_complete"):
             raise _BrokenError(f"<{name}> stands twice in one answer.", tag.end())
@@ -137,6 +142,16 @@ class _Reader:
             raise _BrokenError(f"<{name}> holds <commands>; is it closed?", self._at)
         else:
             self._answer.add_text(name, content.strip(BLANKS))
+
+    def _read_action(self, tag: re.Match[str]) -> None:
+        name = self._attributes(tag, "name").get("name", "")
+        content = self._content(tag, "action").strip(BLANKS)
+        try:
+            arguments = json.loads(content or "{}")
+        except (ValueError, RecursionError):
+            self._answer.warnings.append(f"<action> {shown(name)}: expected a JSON object; it was not performed.")
+            return
+        self._answer.actions.append(ActionCall(name, arguments))
 
     def _raw_text(self, tag: re.Match[str], name: str) -> str | None:
         """What a text says that is CDATA and nothing else; ``None`` of any other."""

@@ -112,17 +112,17 @@ class TmuxSession(Session):
     # -- the session ---------------------------------------------------------------------------------------------------
 
     @property
-    def exit_status(self) -> int | None:
+    def exit_status(self) -> int | None:  # type: ignore[override]  # read-only here
         """Exit status of the shell that has ended; ``None`` while it lives or if it is not known."""
         return self._watch.prompt.end_status if self._watch.dead else None
 
     @property
-    def resume_token(self) -> str:
+    def resume_token(self) -> str:  # type: ignore[override]  # read-only here
         """What another process attaches with, if this one is gone without closing the session."""
         return f"{self.place.folder} {self.place.name}"
 
     @property
-    def attach_command(self) -> str:
+    def attach_command(self) -> str:  # type: ignore[override]  # read-only here
         """What a person types to watch."""
         return self.place.attach_command
 
