@@ -139,7 +139,7 @@ def parts_table() -> str:
     rows = []
     defaults = AgentSettings()
     for role in ROLES:
-        chosen = getattr(defaults, role, None)
+        chosen = getattr(defaults, role, None)  # of roles of which there is one
         for name, part in sorted(_manager().parts(role).items()):
             is_default = name == chosen or (role == "observer" and name in defaults.observers)
             first = (inspect.getdoc(part) or "").partition("\n")[0]
@@ -148,12 +148,13 @@ def parts_table() -> str:
 
 
 def implementers(hook: str) -> list[str]:
-    """The plugins in the box, and their observers, that implement a hook."""
+    """The plugins in the box, and their parts, that implement a hook."""
     manager = _manager()
     found = [info.name for info in manager.infos if hook in info.hooks]
-    for name, observer in sorted(manager.parts("observer").items()):
-        if any(impl.hook == hook for impl in read_hookimpls(observer, name, OBSERVABLE)):
-            found.append(name)
+    for role in ROLES:
+        for name, part in manager.parts(role).items():
+            if any(impl.hook == hook for impl in read_hookimpls(part, name, OBSERVABLE)):
+                found.append(name)
     return sorted(set(found))
 
 

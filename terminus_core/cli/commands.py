@@ -74,7 +74,7 @@ def new_plugin(name: str, role: str, folder: str) -> None:
     """Write a plugin that works: a distribution with one part and its tests.
 
     NAME is the distribution's, such as terminus-shout. ROLE is one of environment, session, parser, llm, completion,
-    context, gate, observer, command.
+    context, action, gate, observer, command.
     """
     from terminus_core.cli import new_plugin as writing  # noqa: PLC0415 - heavy
 

@@ -15,7 +15,7 @@ from terminus_core.settings import LoadedSettings, default_config_file, load_set
 
 logger = logging.getLogger(__name__)
 
-_LISTS = ("gates", "observers", "plugins")
+_LISTS = ("actions", "gates", "observers", "plugins")
 _LOCAL_FILE = Path("terminus.toml")
 
 

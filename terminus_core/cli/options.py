@@ -44,6 +44,7 @@ _AGENT = (
     click.option("--environment", metavar="NAME", help="Where commands run."),
     click.option("--completion", metavar="NAME", help="When a claim of completion counts."),
     click.option("--context", metavar="NAME", help="How the chat is kept inside the model's window."),
+    click.option("--action", "actions", metavar="NAME", multiple=True, help="Offer an action; no:NAME takes one back."),
     click.option("--gate", "gates", metavar="NAME", multiple=True, help="Add a gate; no:NAME takes one out."),
     click.option("--observer", "observers", metavar="NAME", multiple=True, help="Add an observer; no:NAME likewise."),
     click.option("--max-episodes", type=int, metavar="N", help="End after N episodes."),

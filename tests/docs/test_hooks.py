@@ -6,6 +6,7 @@ import json
 import re
 import sys
 from contextlib import chdir, redirect_stderr
+from dataclasses import replace
 from io import StringIO
 from pathlib import Path
 from types import SimpleNamespace
@@ -13,7 +14,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from terminus_core import Agent, Gate, LLMRequest, Message
+from terminus_core import LLM, ActionCall, Agent, Gate, LLMRequest, Message
 from terminus_core.hook_rules import OBSERVABLE, SPECS
 from tests.support.markdown_blocks import blocks, write_files
 from tests.support.provider_server import ProviderServer, answer
@@ -52,7 +53,7 @@ def test_there_is_one_example_for_each_hook():
 
 
 class Aside(Gate):
-    """Asks the model something beside the chat, once."""
+    """Asks the model something beside the chat, once, and has the clock asked."""
 
     name = "aside"
 
@@ -63,10 +64,11 @@ class Aside(Gate):
         if not self._asked:
             self._asked = True
             await run.ask_aside("check", [Message(role="user", content="Is that wise?")])
+            reply = replace(reply, actions=[ActionCall("clock", {"zone": "UTC"})])
         return reply
 
 
-class Flaky:
+class Flaky(LLM):
     """An LLM whose first request each time is lost."""
 
     name = "flaky"
@@ -74,13 +76,15 @@ class Flaky:
     def __init__(self, llm):
         self._llm = llm
         self.model_name, self.context_limit, self.output_limit = "m", None, None
-        self.count_tokens = llm.count_tokens
 
     async def call(self, request):
         request.on_attempt(1)
         return await self._llm.call(
             LLMRequest(request.messages, on_attempt=lambda number: request.on_attempt(number + 1))
         )
+
+    def count_tokens(self, messages):
+        return self._llm.count_tokens(messages)
 
 
 @pytest.fixture(scope="module", params=["asyncio", "trio"])
@@ -100,6 +104,7 @@ def done(request, tmp_path_factory):
             parser="plain",
             completion="file_exists",
             context="newest",
+            actions=["clock"],
             gates=["few", Aside()],
             observers=["atif", "slowest"],
             observers_strict=True,
@@ -152,6 +157,7 @@ EFFECTS = {
         "Not done yet: there is no result.txt." in str(steps(done)) and done.result.status == "completed"
     ),
     "terminus_register_context_strategies": lambda done: [len(each) for each in done.requests][-1] == 6,
+    "terminus_register_actions": lambda done: "It is 7 UTC." in sent(done),
     "terminus_register_gates": lambda done: "Only the first 2 of your 3 commands were typed." in str(steps(done)),
     "terminus_register_observers": lambda done: done.result.metadata["slowest"][0] > 0,
     "terminus_run_started": lambda done: done.files["watch.txt"] == "\n",

@@ -21,7 +21,7 @@ from terminus_core import (
     hookimpl,
 )
 from terminus_core.roles import ROLES
-from terminus_core.testing import FakeBackend, FakeEnvironment, FakeLLM
+from terminus_core.testing import FakeBackend, FakeLLM
 
 from .conftest import LineParser
 

@@ -1,6 +1,7 @@
 """``terminus run`` with a scripted model in the real terminal."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -42,12 +43,12 @@ def test_json_is_the_last_line_of_stdout_and_all_else_is_on_stderr(terminus):
     assert len(done.stdout.splitlines()) == 1
     result = last_json(done)
     assert result.pop("session_id")
+    assert Path(result.pop("logs_dir")).name == terminus.runs[0].name
     assert result == {
         "status": "completed",
         "reason": "",
         "error_kind": "",
         "error_group": "",
-        "logs_dir": str(terminus.runs[0]),
         "incomplete": {},
         "failed_observers": [],
         "n_episodes": 2,

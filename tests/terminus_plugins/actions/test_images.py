@@ -8,8 +8,7 @@ import zlib
 import pytest
 
 from terminus_core import ContentPart, ImageSource, Message, Step
-from terminus_plugins.parsers.common.offers import NOTE
-from terminus_plugins.parsers.json.parser import JsonParser
+from terminus_plugins.actions.view_image import NOTE, ViewImage
 from tests.support.provider_server import ProviderServer, answer, fault
 from tests.support.scripted_run import DONE, call, typing
 
@@ -33,6 +32,11 @@ def encoded(data):
     return base64.b64encode(data).decode()
 
 
+def looking(*paths):
+    """A field of the JSON format that asks for images."""
+    return {"actions": [{"name": "view_image", "arguments": {"path": path}} for path in paths]} if paths else {}
+
+
 def written(*replies):
     """The same replies for both formats: a text of keystrokes, a list of paths, or DONE."""
     for number, reply in enumerate(replies):
@@ -43,7 +47,7 @@ def written(*replies):
             commands = [{"keystrokes": each, "duration": 5} for each in keys]
             calls = [call("execute_commands", number, commands=commands)] if keys else []
             calls += [call("view_image", f"{number}{path}", path=path) for path in paths]
-            yield typing(*keys, view_images=paths)["content"] if paths else typing(*keys)["content"], calls
+            yield typing(*keys, **looking(*paths))["content"], calls
 
 
 @pytest.mark.parametrize(
@@ -66,7 +70,7 @@ def test_from_a_file_to_the_model_and_the_trajectory(program, program_here, mode
 
     with ProviderServer(reply) as server:
         base = server.root_url if model.startswith("anthropic") else server.url
-        offer = ("--set", f'parser.{parser}.actions=["view_image"]', "--set", f"parser.{parser}.image_turns=2")
+        offer = ("--action", "view_image", "--set", "action.view_image.turns=2")
         done = program_here("-m", model, "--api-base", base, "--parser", parser, *offer)
     assert (done.code, done.end) == (0, ("completed", "")), done.stderr
 
@@ -108,34 +112,32 @@ def test_what_cannot_be_shown_is_said(program):
     (program.folder / "big.png").write_bytes(RED + bytes(5000))
     (program.folder / "-x; touch gone.png").write_bytes(RED)
     paths = [str(program.folder / name) for name in ("text.png", "big.png", "-x; touch gone.png", ".")]
-    looks = [paths[:2], ["red.png", paths[3]], [paths[2]], ["/dev/zero"], 7]
-    replies = [typing(view_images=each) for each in looks]
-    options = (
-        "llm.scripted.supports_images=true",
-        'parser.json.actions=["view_image"]',
-        "parser.json.image_max_bytes=5000",
-    )
+    looks = [paths[:2], ["red.png", paths[3]], [paths[2]], ["/dev/zero"], [7], paths[:3]]
+    replies = [*(typing(**looking(*each)) for each in looks), typing(actions=5)]
+    options = ("llm.scripted.supports_images=true", 'agent.actions=["view_image"]', "action.view_image.max_bytes=5000")
     done = program(*(word for each in options for word in ("--set", each)), replies=[*replies, DONE, DONE])
     assert done.code == 0
     said = [text if isinstance(text, str) else text[0]["text"] for text in done.observations]
-    assert "text.png: not shown: it is no PNG, JPEG, GIF or WebP image" in said[0]
+    assert "text.png: not shown: it is not a PNG, JPEG, GIF or WebP image" in said[0]
     assert "big.png: not shown: it has 5,073 bytes, 5,000 can be sent; make a smaller copy" in said[0]
     assert "red.png: not shown: an absolute path is needed" in said[1]
     assert f"{paths[3]}: not shown: there is no such file" in said[1]
     assert "touch gone.png: shown (png, 73 bytes)" in said[2]
     assert "/dev/zero: not shown" in said[3]
-    assert "view_images must be a list of texts; no image is shown." in said[4]
+    assert 'view_image: "path" must be of type string; it was not performed.' in said[4]
+    assert "view_image: 2 calls of one reply are performed; the others were left out." in said[5]
+    assert "actions must be a list of objects" in said[6]
     assert not (program.folder / "gone.png").exists()
 
 
 def test_a_model_without_vision_never_sees_the_offer(program):
     (program.folder / "red.png").write_bytes(RED)
-    replies = [typing(view_images=[str(program.folder / "red.png")]), DONE, DONE]
-    done = program("--set", 'parser.json.actions=["view_image", "restart_shell"]', replies=replies)
+    replies = [typing(**looking(str(program.folder / "red.png"))), DONE, DONE]
+    done = program("--action", "view_image", "--action", "restart_shell", replies=replies)
     assert done.code == 0
     assert "view_image" not in done.steps[0]["message"]
-    assert '"restart_shell"' in done.steps[0]["message"]
-    assert 'Unknown keys were ignored: "view_images"' in done.observations[0]
+    assert "- restart_shell: " in done.steps[0]["message"]
+    assert "There is no action 'view_image'; known: restart_shell." in done.observations[0]
     assert not (done.folder / "images").exists()
 
 
@@ -158,15 +160,14 @@ def test_what_is_no_image_has_no_place(url):
 
 
 def test_old_images_make_way_for_a_note():
-    parser = JsonParser(JsonParser.Config(actions=["view_image"], image_turns=1))
-    parser.offered.names = frozenset({"view_image"})
+    action = ViewImage(ViewImage.Config(turns=1))
     image = ContentPart(type="image_url", image_url={"url": "data:image/png;base64,AAAA"})
     text = ContentPart(type="text", text="seen")
     shown = Message(role="user", content=[text, image])
     talk = [Message(role="user", content="task"), Message(role="assistant", content="look"), shown]
-    assert parser.offered.bounded(talk) is None
+    assert action.terminus_prepare_messages(talk) is None
     later = [*talk, Message(role="assistant", content="ok"), Message(role="user", content="next")]
-    sent = parser.offered.bounded(later)
+    sent = action.terminus_prepare_messages(later)
     assert json.dumps(sent[2]["content"]) == json.dumps([text, {"type": "text", "text": NOTE}])
     assert later[2] is shown
     assert shown["content"] == [text, image]

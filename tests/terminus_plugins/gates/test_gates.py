@@ -72,8 +72,8 @@ async def test_what_deny_refuses_by_itself(keystrokes):
 
 
 def test_dry_run_types_nothing_and_the_run_can_end(program):
-    restart = ("--set", 'parser.json.actions=["restart_shell"]')
-    replies = [typing("touch made\n", restart_shell=True), DONE, DONE]
+    restart = ("--action", "restart_shell")
+    replies = [typing("touch made\n", actions=[{"name": "restart_shell"}]), DONE, DONE]
     done = program("--gate", "dry_run", *restart, replies=replies)
     assert (done.code, done.end) == (0, ("completed", ""))
     assert "- type 'touch made\\n'\n- restart_shell {}\n" in done.observations[0]

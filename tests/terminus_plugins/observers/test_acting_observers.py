@@ -59,12 +59,12 @@ def test_stuck_shell_says_what_the_terminal_waits_for_and_a_restart_helps(progra
         typing("C-c", "trap '' INT TERM; stty -echo; while :; do sleep 1; done\n", duration=0.3),
         typing("C-c", duration=0.1),
         typing("C-c", duration=0.1),
-        typing(restart_shell=True),
+        typing(actions=[{"name": "restart_shell"}]),
         typing("echo back again\n"),
         DONE,
         DONE,
     ]
-    offer = ("--set", "parser.json.actions=restart_shell", "--set", "observer.stuck_shell.silent_turns=2")
+    offer = ("--action", "restart_shell", "--set", "observer.stuck_shell.silent_turns=2")
     done = program("--observer", "stuck_shell", *offer, replies=replies)
     assert done.code == 0
     heredoc, quote, password, silent, *more = said(done)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from terminus_core import Command, LLMResponse, ParseResult
+from terminus_core import ActionCall, Command, LLMResponse, ParseResult
 from terminus_plugins.actions.restart_shell import RestartShell
 from terminus_plugins.actions.view_image import ViewImage
 from terminus_plugins.parsers.tools.parser import ToolsParser
@@ -13,8 +13,8 @@ from tests.support.scripted_run import call
 
 
 def parser(*offers):
-    made = ToolsParser(ToolsParser.Config(actions=list(offers)))
-    made.offered.names = frozenset(offers)
+    made = ToolsParser()
+    made.actions = [{"view_image": ViewImage, "restart_shell": RestartShell}[name]() for name in offers]
     return made
 
 
@@ -51,7 +51,7 @@ def test_several_calls_are_one_answer():
     reply = parse(*calls, offers=["restart_shell"])
     assert [(command.keystrokes, command.call_id[-1]) for command in reply.commands] == [("a\n", "1"), ("b\n", "2")]
     assert (reply.is_task_complete, reply.analysis, reply.error) == (True, "one\ntwo", "")
-    assert reply.actions == [RestartShell()]
+    assert reply.actions == [ActionCall("restart_shell", {}, "id-restart_shell-1")]
 
 
 def test_text_beside_the_calls_is_the_analysis():
@@ -142,9 +142,8 @@ def test_calls_of_an_odd_shape_are_read(calls):
 def test_images_are_offered_and_limited():
     calls = [call("view_image", number, path=f"/{number}.png") for number in (1, 2, 3)]
     reply = parse(*calls, offers=["view_image"])
-    assert reply.actions == [ViewImage({"path": f"/{number}.png"}, 3_750_000) for number in (1, 2)]
-    assert reply.warning == "2 images can be shown for one answer; the others were left out."
-    assert parse(call("view_image", file="x"), offers=["view_image"]).error.startswith('view_image needs "path"')
+    assert [each.arguments for each in reply.actions] == [{"path": f"/{number}.png"} for number in (1, 2, 3)]
+    assert parse(call("view_image", file="x"), offers=["view_image"]).error.startswith('view_image: "path" is missing')
 
 
 def test_definitions_and_prompt_follow_the_offers():

@@ -155,7 +155,11 @@ class _History:
 
     async def _ask(self, kind: str, messages: list[Message], tokens: int, calls: list[Subagent]) -> str:
         call = await self.run.ask_aside(
-            kind, messages, attempt=self.memory.attempts, max_output_tokens=self.budget.answer_limit(tokens)
+            kind,
+            messages,
+            attempt=self.memory.attempts,
+            group="summarization",
+            max_output_tokens=self.budget.answer_limit(tokens),
         )
         calls.append(call)
         text = call.response.content.strip()

@@ -54,10 +54,12 @@ class Rig:
             llm=Model(answers),
             completion=None,
             context=None,
+            actions={},
             gates=[],
             observers=[observer],
-            hooks=PluginManager().dispatcher([observer], strict=True),
+            hooks=PluginManager().hooks([("observer", observer)], strict=True),
             plugins={"atif": "0.1.0"},
+            names={},
         )
         run.hooks.run_started(run)
         return run

@@ -4,6 +4,7 @@ import pytest
 
 pytestmark = pytest.mark.anyio
 
+GROUP = "summarization"
 PARTS = ("summary", "questions", "answers")
 
 
@@ -11,7 +12,7 @@ async def hand_over(rig, run, number):
     """What a context strategy does: three calls beside the chat, then a new history."""
     run.llm.answers += [rig.answer(f"{part} {number}", (100, 10, 50, 0.5)) for part in PARTS]
     asked = [{"role": "user", "content": "summarise"}]
-    subagents = [await run.ask_aside(part, [*run.chat.messages, *asked], attempt=number) for part in PARTS]
+    subagents = [await run.ask_aside(part, [*run.chat.messages, *asked], attempt=number, group=GROUP) for part in PARTS]
     history = [{"role": "user", "content": "task"}, {"role": "assistant", "content": f"questions {number}"}]
     run.replace_history(history, f"hand-over {number}", subagents)
 
@@ -156,7 +157,8 @@ async def test_a_call_beside_the_chat_holds_exactly_what_was_sent(rig):
     ]
     await run.ask_aside(
         "summary",
-        [
+        group=GROUP,
+        messages=[
             {"role": "system", "content": "rules"},
             {
                 "role": "user",
@@ -225,7 +227,7 @@ async def test_a_call_beside_the_chat_holds_exactly_what_was_sent(rig):
 async def test_a_call_without_a_history_has_nothing_copied(rig):
     run = rig.start()
     run.llm.answers = [rig.answer("which?", (None, None))]
-    await run.ask_aside("questions", [{"role": "user", "content": "ask"}])
+    await run.ask_aside("questions", [{"role": "user", "content": "ask"}], group=GROUP)
     asked, answered = rig.read("trajectory.summarization-1-questions.json")["steps"]
     assert "is_copied_context" not in asked
     assert "metrics" not in answered
@@ -235,7 +237,7 @@ async def test_a_call_without_a_history_has_nothing_copied(rig):
 async def test_a_message_of_no_known_form_costs_its_document_only(rig, caplog):
     run = rig.start()
     run.llm.answers = [rig.answer("one"), rig.answer("two")]
-    await run.ask_aside("summary", [{"role": "assistant", "content": "", "tool_calls": [{"odd": 1}]}])
+    await run.ask_aside("summary", [{"role": "assistant", "content": "", "tool_calls": [{"odd": 1}]}], group=GROUP)
     assert "Failed to dump trajectory" in caplog.text
     run.record_step("user", "prompt")
     rig.finish(run)

@@ -201,7 +201,7 @@ def test_tr_03_halves_of_surrogate_pairs_do_not_break_the_file(rig, caplog):
         "message": "\ud83d then \ude00\ude00",
         "observation": {"results": [{"content": "\udcff"}]},
     }
-    run.hooks.step_recorded(run, Step.model_construct(step_id=2, **fields))
+    run.hooks.step_recorded(run, Step.model_construct(step_id=2, **fields), 0)
     broken = rig.read()["steps"][1]
     assert broken["message"] == "\ufffd then \ufffd\ufffd"
     assert broken["observation"]["results"][0]["content"] == "\ufffd"
@@ -218,7 +218,9 @@ def test_an_invalid_record_is_a_failed_save_and_the_end_says_so(rig, caplog):
     run = rig.start()
     run.record_step("user", "prompt")
     rig.turn(run, rig.answer())
-    run.hooks.step_recorded(run, Step.model_construct(step_id=3, source="user", message="x", metrics={"cost_usd": 1}))
+    run.hooks.step_recorded(
+        run, Step.model_construct(step_id=3, source="user", message="x", metrics={"cost_usd": 1}), 0
+    )
     assert "Failed to dump trajectory: 1 validation error" in caplog.text
     run.n_steps = 3
     caplog.clear()
