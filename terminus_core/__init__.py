@@ -23,6 +23,7 @@ if TYPE_CHECKING:
         TerminusError,
     )
     from terminus_core.hookspecs import hookimpl, hookspec
+    from terminus_core.manager import PluginManager
     from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
     from terminus_core.result import RunResult
     from terminus_core.roles import (

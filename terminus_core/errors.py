@@ -20,14 +20,14 @@ class ConfigError(TerminusError):
     """A setting, name or argument is wrong; the text says what, where, and what would be right."""
 
     exit_code = 2
-    error_kind = "settings"
+    error_kind: str = "settings"
 
 
 class PluginError(TerminusError):
     """A plugin cannot be used: it does not load, breaks the hook rules, or collides with another."""
 
     exit_code = 2
-    error_kind = "plugin_bug"
+    error_kind: str = "plugin_bug"
 
 
 class PartFailedError(PluginError):
@@ -46,7 +46,7 @@ class LLMError(TerminusError):
     """
 
     exit_code = 3
-    error_kind = "provider_unavailable"
+    error_kind: str = "provider_unavailable"
 
     def __init__(self, message: str = "", *, kind: str = "") -> None:
         super().__init__(message)
@@ -57,14 +57,14 @@ class LLMError(TerminusError):
 class ContextLengthExceededError(LLMError):
     """The provider says that the request is longer than the model's context window."""
 
-    error_kind = "context"
+    error_kind: str = "context"
 
 
 class EnvironmentFailedError(TerminusError):
     """The place where commands run, or the way to it, cannot be had or does not answer any more."""
 
     exit_code = 4
-    error_kind = "environment"
+    error_kind: str = "environment"
 
 
 class StreamsUnsupportedError(EnvironmentFailedError):
@@ -75,7 +75,7 @@ class SessionClosedError(TerminusError):
     """The terminal session has ended: its shell, its server or its pane is gone."""
 
     exit_code = 4
-    error_kind = "session"
+    error_kind: str = "session"
 
 
 class RunLimitReached(TerminusError):  # noqa: N818 - a public name: reaching a limit is an end, no fault

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import ClassVar, Literal, assert_type
+from typing import Any, ClassVar, Literal, assert_type
 
 import anyio
 from pydantic import BaseModel, ConfigDict, Field
@@ -13,6 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from terminus_core import (
     LLM,
     Action,
+    ActionCall,
     Agent,
     Command,
     Completion,
@@ -102,12 +103,11 @@ class Backend(SessionBackend):
 
 
 class Look(Action):
-    name = "look"
+    name: ClassVar[str] = "look"
+    description: ClassVar[str] = "Looks."
+    parameters: ClassVar[dict[str, Any]] = {"type": "object", "properties": {"path": {"type": "string"}}}
 
-    def __init__(self, path: str) -> None:
-        self.arguments = {"path": path}
-
-    async def perform(self, run: Run) -> str | list[ContentPart]:
+    async def perform(self, run: Run, arguments: dict[str, Any]) -> str | list[ContentPart]:
         result = await run.environment.exec("cat x")
         assert_type(result.return_code, int | None)
         return result.stdout
@@ -121,7 +121,7 @@ class Parser(ResponseParser):
         return instruction + terminal_state
 
     def parse_response(self, response: LLMResponse) -> ParseResult:
-        return ParseResult(commands=[Command(response.content, 0.5)], actions=[Look("x")])
+        return ParseResult(commands=[Command(response.content, 0.5)], actions=[ActionCall("look", {"path": "x"})])
 
     def completion_confirmation(self, terminal_output: str) -> str:
         return terminal_output
