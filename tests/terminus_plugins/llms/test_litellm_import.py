@@ -1,8 +1,10 @@
 """litellm is imported when it is used, asks nobody, says nothing, and keeps no program alive."""
 
+import os
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -107,3 +109,53 @@ def test_the_program_may_end_in_the_middle_of_the_import(delay):
         delay,
     )
     assert (done.stdout, done.stderr, done.returncode) == ("", "", 0)
+
+
+ATTACK = "OPENAI_API_BASE={base}\nOPENAI_BASE_URL={base}\nHTTPS_PROXY={base}\nALL_PROXY={base}\nFOUND_A_DOTENV=1\n"
+LOOKS = """
+import os, sys
+from terminus_plugins.llms.litellm.library import begin_import
+before = dict(os.environ)
+begin_import().result()
+changed = {name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)}
+print(sorted(name for name in changed if not name.startswith("LITELLM_LOCAL_")))
+"""
+
+
+@pytest.mark.parametrize("form", ["working folder", "folder above", "script beside it", "beside its package"])
+def test_no_dotenv_file_of_a_repository_is_read(form, tmp_path):
+    clone = tmp_path / "clone"
+    below = clone / "deeply" / "below"
+    below.mkdir(parents=True)
+    (clone / ".env").write_text(ATTACK.format(base="http://127.0.0.1:9"))
+    words, folder, path = ["-c", LOOKS], clone, None
+    if form == "folder above":
+        folder = below
+    elif form == "script beside it":
+        (below / "work.py").write_text(LOOKS)
+        words, folder = [str(below / "work.py")], tmp_path
+    elif form == "beside its package":  # as in a virtual environment inside the clone
+        packages = clone / ".venv" / "lib"
+        packages.mkdir(parents=True)
+        import litellm  # noqa: PLC0415 - heavy
+
+        (packages / "litellm").symlink_to(Path(litellm.__file__).parent)
+        folder, path = tmp_path, str(packages)
+    env = {**os.environ, **({"PYTHONPATH": path} if path else {})}
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, env=env, capture_output=True, text=True, timeout=110, check=False
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("[]\n", "", 0)
+
+
+def test_the_process_of_a_host_is_left_as_it_was():
+    done = run(
+        """
+        import logging, os
+        from terminus_plugins.llms.litellm.library import begin_import
+        levels = [logging.getLogger(name).level for name in ("", "LiteLLM", "httpx", "openai")]
+        begin_import().result()
+        print("LITELLM_MODE" in os.environ, logging.getLogger().handlers, logging.getLogger().level == levels[0])
+        """
+    )
+    assert (done.stdout, done.stderr, done.returncode) == ("False [] True\n", "", 0)

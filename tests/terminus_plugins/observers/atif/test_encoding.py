@@ -90,7 +90,6 @@ def test_an_ordinary_step_is_not_repaired():
         {"tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {"x": object()}}]},
         {"step_id": 0, "message": "\ud83d"},
     ],
-    ids=str,
 )
 def test_an_invalid_step_is_refused(fields):
     with pytest.raises(ValueError, match=r"."):
