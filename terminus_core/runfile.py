@@ -58,17 +58,30 @@ class RunFile:
             self._write()
         except OSError as error:
             raise ConfigError(f"cannot use logs folder {logs_dir}: {error.strerror or error}") from None
+        _open_records.add(self)
 
+<<<<<<< HEAD
     def finish(self, result: RunResult) -> None:
+=======
+    def finish(self, status: str, reason: str, n_episodes: int | None = None) -> None:
+>>>>>>> de2ad44 (The panel leaves its lines in the scrollback; signals end a run whatever a plugin or a reader does; the summary says what a person wants)
         """Write down how the run ended; a failure is logged."""
+        _open_records.discard(self)
         self._data |= {
+<<<<<<< HEAD
             "status": result.status,
             "reason": result.reason,
             "error_kind": result.error_kind,
             "error_group": result.error_group,
             "n_episodes": result.n_episodes,
+=======
+            "status": status,
+            "reason": reason,
+>>>>>>> de2ad44 (The panel leaves its lines in the scrollback; signals end a run whatever a plugin or a reader does; the summary says what a person wants)
             "finished_at": datetime.now(UTC).isoformat(),
         }
+        if n_episodes is not None:
+            self._data["n_episodes"] = n_episodes
         try:
             self._write()
         except OSError as error:  # a full disk, a folder that is gone: no reason to lose the result
@@ -76,7 +89,9 @@ class RunFile:
 
     def _write(self) -> None:
         fresh = self._path.with_name(f".{RUN_FILE}.new")
-        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        fresh.unlink(missing_ok=True)
+        # A link of this name, in a folder that somebody else prepared, must not lead the run to another file.
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(descriptor, "w", encoding="utf-8") as file:
             file.write(json.dumps(self._data, indent=2) + "\n")
         fresh.replace(self._path)
@@ -88,4 +103,18 @@ class RunFile:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None and self._data["status"] == "running":
+<<<<<<< HEAD
             self.finish(RunResult("error", f"{type(error).__name__}: {error}", "core_bug"))
+=======
+            self.finish("error", f"{type(error).__name__}: {error}", 0)
+
+
+_open_records: set[RunFile] = set()
+"""Of the runs that go on in this process."""
+
+
+def finish_open_records(status: str, reason: str) -> None:
+    """Write down how all runs of this process ended, before it ends without letting them clean up."""
+    for record in list(_open_records):
+        record.finish(status, reason)
+>>>>>>> de2ad44 (The panel leaves its lines in the scrollback; signals end a run whatever a plugin or a reader does; the summary says what a person wants)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
-from terminus_core.cli.printing import Lines, shorten
+from terminus_core.cli.printing import Lines, literal, shorten
 from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
@@ -31,6 +31,8 @@ class LiveView:
         self._lines = lines
         self.run: Run | None = None
         self.result: RunResult | None = None
+        self.last_words = ""
+        """The plan of the newest response, or what stood in its place."""
         self._asked: list[Command] = []
         self._sent = 0
 
@@ -45,7 +47,7 @@ class LiveView:
         parts = f"llm {agent.llm}, parser {agent.parser}, session {agent.session}, environment {agent.environment}"
         self._say("", f"{run.llm.model_name} ({parts})", bold=True)
         if watch := getattr(run.session, "attach_command", None):
-            self._say("", f"to watch: {watch}")
+            self._write(f"to watch: {literal(watch)}")  # whole, however long: it is there to be copied
         self._say("", f"task: {run.redact(run.instruction).strip()}")
 
     @hookimpl(trylast=True)
@@ -61,7 +63,7 @@ class LiveView:
     def terminus_request_started(self, run: Run, attempt: int) -> None:
         """Tell about requests that had to be sent again."""
         if attempt > 1:
-            self._say(_place(run), f"request {attempt}, as the one before failed", fg="yellow")
+            self._say(_place(run), f"asking again (attempt {attempt})", fg="yellow")
 
     @hookimpl
     def terminus_response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
@@ -72,6 +74,7 @@ class LiveView:
             about = shorten(response.content.strip(), LINE) or "an empty answer"
         if about:
             self._say(_place(run), about, bold=True)
+        self.last_words = (reply.plan or reply.analysis or response.content).strip() or self.last_words
         self._say(_place(run), spent(run.totals), dim=True)
         if reply.error:
             self._say(_place(run), f"the answer could not be used: {reply.error}", fg="yellow")
@@ -83,7 +86,7 @@ class LiveView:
             self._say(_place(run), _typed(command), fg="cyan")
 
     @hookimpl
-    def terminus_command_sent(self, run: Run, command: Command) -> None:
+    def terminus_command_sent(self, run: Run, command: Command, index: int) -> None:  # noqa: ARG002 - for views below
         """Show what was typed if it is not what the model asked for: gates may change it."""
         self._sent += 1
         if command not in self._asked:
@@ -107,8 +110,11 @@ class LiveView:
         self.result = result
 
     def _say(self, place: str, text: str, **style: object) -> None:
+        self._write(place + shorten(text, 2 * LINE + 20), **style)
+
+    def _write(self, line: str, **style: object) -> None:
         if self._lines is not None:
-            self._lines.write(place + shorten(text, 2 * LINE + 20), **style)
+            self._lines.write(line, **style)
 
 
 def spent(totals: Usage) -> str:

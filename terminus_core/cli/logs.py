@@ -5,23 +5,25 @@ from __future__ import annotations
 import logging
 import sys
 
-from terminus_core.cli.printing import literal
+from terminus_core.cli.printing import Lines, literal
 from terminus_core.hooks import tracer
 
 
-def configure_logging(*, verbose: bool, trace: bool = False) -> None:
+def configure_logging(*, verbose: bool, trace: bool = False, lines: Lines | None = None) -> None:
     """Show warnings and errors.
 
     Args:
+        lines: where they are printed, by default on stderr.
         verbose: show details of this project's own packages too, and tracebacks.
         trace: show each call of a hook.
     """
-    every = logging.StreamHandler(sys.stderr)
+    lines = lines or Lines(sys.stderr)
+    every = _LinesHandler(lines)
     every.setFormatter(_OneLine(verbose=verbose))
     tracer.handlers = [every]
     tracer.setLevel(logging.INFO if trace else logging.WARNING)
     tracer.propagate = False
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _LinesHandler(lines)
     handler.setFormatter(_OneLine(verbose=verbose))
     if verbose:
         for name in ("terminus_core", "terminus_plugins"):
@@ -30,6 +32,19 @@ def configure_logging(*, verbose: bool, trace: bool = False) -> None:
         handler.addFilter(_Once())
     logging.captureWarnings(capture=True)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
+
+
+class _LinesHandler(logging.Handler):
+    def __init__(self, lines: Lines) -> None:
+        super().__init__()
+        self._lines = lines
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print the record."""
+        try:
+            self._lines.write(self.format(record))
+        except Exception:  # noqa: BLE001 - a record whose arguments do not fit its text
+            self.handleError(record)
 
 
 class _OneLine(logging.Formatter):

@@ -1,50 +1,47 @@
-"""The live panel: where a run stands, on a terminal that a person looks at."""
+"""The live panel: where a run stands, below the lines of what has happened."""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from typing import TYPE_CHECKING, Any, TextIO
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 import anyio
-from rich.console import Console, Group
-from rich.live import Live
-from rich.panel import Panel as Frame
-from rich.text import Text
+import click
 
-from terminus_core.cli.live import LINE, LiveView, spent
-from terminus_core.cli.printing import literal, shorten
+from terminus_core.cli.activity import Activity
+from terminus_core.cli.live import LiveView, spent
+from terminus_core.cli.panel_lines import PanelLines, rows_of
+from terminus_core.cli.printing import literal
 from terminus_core.errors import TerminusError
 from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from terminus_core.chat import LLMResponse
+    from terminus_core.values import Command, ParseResult, SessionEvent
     from terminus_core.run import Run
-    from terminus_core.values import ParseResult, SessionEvent
 
 REFRESH_SEC = 0.25
 """Between two pictures."""
-EVENTS = 6
-"""How many of the newest events are shown."""
 ROWS = 12
 """How many of the terminal's last rows are shown, at most."""
-OTHER_ROWS = 18
-"""How many rows all else may take: frames, state, how to watch, plan, events."""
+RULE = 24
+"""Cells of the line above the panel."""
+TEXT_ROWS = 2
+"""How many rows task and plan may take each."""
 
 
 class PanelView(LiveView):
-    """A live view that shows the newest events, the plan and the terminal in place, instead of line after line.
+    """The lines of a live view, and below them task, model, cost, what goes on, the plan, and the terminal.
 
     Args:
-        stream: the terminal.
+        lines: the terminal.
     """
 
-    def __init__(self, stream: TextIO) -> None:
-        super().__init__(None)
-        self._console = Console(file=stream)
-        self._events: deque[Text] = deque(maxlen=EVENTS)
+    def __init__(self, lines: PanelLines) -> None:
+        super().__init__(lines)
+        self._terminal = lines
+        self._activity = Activity()
         self._started = time.monotonic()
         self._plan = ""
         self._rows: list[str] = []
@@ -52,15 +49,17 @@ class PanelView(LiveView):
         self._stop_listening: Callable[[], None] = lambda: None
 
     async def follow(self) -> None:
-        """Draw until cancelled; then the panel is gone and the terminal is as it was."""
-        with Live(self._draw(), console=self._console, auto_refresh=False, transient=True) as live:
-            try:
-                while True:
-                    await anyio.sleep(REFRESH_SEC)
-                    await self._look()
-                    live.update(self._draw(), refresh=True)
-            finally:
-                self._stop_listening()
+        """Draw until cancelled; then the panel is gone."""
+        try:
+            while True:
+                await self._look()
+                self._terminal.draw(self._picture(*self._terminal.size))
+                await anyio.sleep(REFRESH_SEC)
+        finally:
+            self._stop_listening()
+            self._terminal.clear()
+
+    # -- what happens --------------------------------------------------------------------------------------------------
 
     @hookimpl
     def terminus_run_started(self, run: Run) -> None:
@@ -70,12 +69,27 @@ class PanelView(LiveView):
             self._stop_listening = run.session.listen(self._note)
 
     @hookimpl
+    def terminus_request_started(self, run: Run, attempt: int) -> None:
+        """Count the seconds until the answer."""
+        super().terminus_request_started(run, attempt)
+        self._activity.ask(attempt)
+
+    @hookimpl
     def terminus_response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
         """Keep the plan."""
         super().terminus_response_received(run, response, reply)
         self._plan = reply.plan or self._plan
+        self._activity.answered([] if reply.error else list(reply.commands))
+
+    @hookimpl
+    def terminus_command_sent(self, run: Run, command: Command, index: int) -> None:
+        """Go on to the next command."""
+        super().terminus_command_sent(run, command, index)
+        self._activity.finished(index)
 
     def _note(self, event: SessionEvent) -> None:
+        if event.kind == "input":
+            self._activity.typed()
         self._changed = self._changed or event.kind in {"output", "screen"}
 
     async def _look(self) -> None:
@@ -86,31 +100,41 @@ class PanelView(LiveView):
             screen = await self.run.session.capture_pane()
         except (TerminusError, TimeoutError):
             return  # the run itself will say what is wrong
-        self._rows = [row for row in self.run.redact(screen).splitlines() if row.strip()][-ROWS:]
+        self._rows = [literal(row) for row in self.run.redact(screen).splitlines() if row.strip()][-ROWS:]
 
-    def _say(self, place: str, text: str, **style: Any) -> None:
-        words = [style["fg"]] if style.get("fg") else []
-        words += [word for word in ("bold", "dim") if style.get(word)]
-        self._events.append(
-            Text(place + shorten(text, 2 * LINE), style=" ".join(words), overflow="ellipsis", no_wrap=True)
-        )
+    # -- the picture ---------------------------------------------------------------------------------------------------
 
-    def _draw(self) -> Frame:
+    def _picture(self, columns: int, rows: int) -> list[str]:
+        """Rows narrower than the terminal, so that none of them wraps, and fewer than it has."""
+        width = columns - 1
         seconds = int(time.monotonic() - self._started)
-        state = f"{seconds // 60}:{seconds % 60:02d}"
-        watch = None
+        facts = [("now", str(self._activity), {"bold": True})]
         if self.run is not None:
-            watch = getattr(self.run.session, "attach_command", None)
-            state = f"episode {self.run.n_episodes} \u00b7 {state} \u00b7 {spent(self.run.totals)}"
-        parts: list[Any] = [Text(state, style="bold")]
-        if watch:
-            parts.append(Text(f"to watch: {literal(watch)}", style="dim", overflow="fold"))
-        if self._plan:
-            parts.append(Text(f"plan: {shorten(self._plan, 2 * LINE)}", style="italic"))
-        parts += [Text(""), *self._events]
-        if self._rows:
-            fitting = max(3, self._console.height - OTHER_ROWS)
-            shown = [literal(row) for row in self._rows[-fitting:]]
-            rows = Text("\n".join(shown), overflow="ellipsis", no_wrap=True)
-            parts += [Text(""), Frame(rows, title="terminal", title_align="left", border_style="dim")]
-        return Frame(Group(*parts), title="terminus", title_align="left")
+            run = self.run
+            place = f"episode {run.n_episodes}, {seconds // 60}:{seconds % 60:02d}"
+            facts = [
+                ("task", run.redact(run.instruction), {}),
+                ("model", f"{run.llm.model_name}, {place}", {}),
+                ("spent", spent(run.totals), {}),
+                *facts,
+                ("plan", self._plan, {"italic": True}),
+            ]
+        rule = click.style("\u2500" * min(width, RULE), dim=True)
+        picture = [rule]
+        for name, text, style in facts:
+            picture += self._fact(name, literal(text.strip()), width, style)
+        room = min(ROWS, rows * 3 // 4 - len(picture))  # a narrower terminal wraps rows: leave it some
+        folded = [each for row in self._rows for each in rows_of(row, width - 2, ROWS)]
+        if folded and room > 1:
+            bar = click.style("\u2502 ", dim=True)
+            picture += [rule, *[bar + row for row in folded[-(room - 1) :]]]
+        return picture[: max(1, rows - 1)]
+
+    @staticmethod
+    def _fact(name: str, text: str, width: int, style: dict[str, bool]) -> list[str]:
+        if not text:
+            return []
+        indent = 6
+        most = TEXT_ROWS if name in {"task", "plan"} else ROWS
+        first, *rest = rows_of(text, width - indent, most, **style)
+        return [click.style(name.ljust(indent), dim=True) + first, *[" " * indent + row for row in rest]]

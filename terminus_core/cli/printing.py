@@ -12,6 +12,8 @@ from typing import Any, TextIO
 
 import click
 
+from terminus_core.errors import TerminusError
+
 _PICTURES = {chr(code): chr(0x2400 + code) for code in range(32)} | {"\x7f": "\u2421", "\n": "\u23ce"}
 
 
@@ -51,12 +53,22 @@ class Lines:
 
     def write(self, line: str, **style: Any) -> None:
         """Print a line that is literal already; ``style`` as for :func:`click.style`."""
+        self.put((click.style(line, **style) if self._color and style else line) + "\n")
+
+    def put(self, text: str) -> None:
+        """Write ``text`` as it is.
+
+        Raises:
+            TerminusError: stdout cannot be written, such as on a full disk.
+        """
         try:
-            self.stream.write((click.style(line, **style) if self._color and style else line) + "\n")
+            self.stream.write(text)
             self.stream.flush()
-        except OSError:
+        except OSError as error:
             # What is still buffered would fail again when the interpreter ends.
             os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
+            if self.stream is sys.stdout and not isinstance(error, BrokenPipeError):
+                raise TerminusError(f"cannot write to stdout: {error.strerror or error}") from None
 
     def table(self, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         """Columns: wrapped to the width of a terminal, else one line for each row."""

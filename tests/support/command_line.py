@@ -13,7 +13,7 @@ import pytest
 
 from terminus_core.cli import main
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
 def reply(*commands, done=False, analysis="the state", plan="the plan", usage=(100, 10)):

@@ -3,7 +3,10 @@
 import json
 import re
 import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -81,13 +84,77 @@ def test_during_set_up(number, terminus):
     assert json.loads((terminus.runs[0] / "run.json").read_text())["status"] == "cancelled"
 
 
-def test_a_second_ctrl_c_ends_at_once_cl_03(terminus):
+def test_a_later_signal_ends_at_once_cl_03(terminus):
+    """One within a second of the first belongs to it: GNU ``timeout`` sends two."""
     process = terminus.start("run", "task", *terminus.script(*DONE), *terminus.plugin(PLACE), "--environment", "sticky")
     read_until(process.stderr, "setting up")
     process.send_signal(signal.SIGINT)
     read_until(process.stderr, "closing")
     process.send_signal(signal.SIGINT)
-    assert finish(process).returncode == 130
+    later_than_a_repetition()
+    assert process.poll() is None
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).returncode == 143
+    record = json.loads((terminus.runs[0] / "run.json").read_text())
+    assert record["status"] == "cancelled"
+    assert record["reason"] == "SIGTERM for the second time: ended at once, without cleaning up"
+
+
+STUCK = """
+import sys, ctypes
+from terminus_core import hookimpl
+@hookimpl
+def terminus_step_recorded(run, step):
+    print("stuck", file=sys.stderr, flush=True)
+    while True:
+        ctypes.CDLL(None).sleep(300)  # no Python code runs, not even a signal's handler
+"""
+
+
+def test_a_plugin_that_hangs_stops_no_signal(terminus):
+    process = terminus.start("run", "task", *terminus.script(*DONE), *terminus.plugin(STUCK))
+    read_until(process.stderr, "stuck")
+    process.send_signal(signal.SIGTERM)
+    later_than_a_repetition()
+    process.send_signal(signal.SIGTERM)
+    assert finish(process).returncode == 143
+    assert json.loads((terminus.runs[0] / "run.json").read_text())["status"] == "cancelled"
+
+
+def later_than_a_repetition():
+    """What is tested is time: a signal is one of its own from a second after the first on."""
+    time.sleep(1.2)
+
+
+def test_a_reader_that_stops_reading_stops_neither_the_run_nor_its_signals(terminus):
+    long = "x" * 150
+    replies = [reply("true\n", analysis=f"{n} {long}") for n in range(700)]
+    process = terminus.start("run", "task", *terminus.script(*replies, *DONE))
+    folder = wait_for(lambda: next(iter(terminus.runs), None))
+    wait_for(lambda: json.loads((folder / "run.json").read_text())["status"] == "completed")
+    process.send_signal(signal.SIGTERM)
+    process.wait(WAIT_SEC)
+    assert process.returncode == 143
+    assert finish(process).stdout.startswith("scripted ")
+
+
+def wait_for(condition, seconds=60):
+    """What ``condition`` gives as soon as it is true."""
+    end = time.monotonic() + seconds
+    while not (found := condition()):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    return found
+
+
+def test_json_to_a_full_disk_is_an_error(terminus):
+    words = [sys.executable, "-m", "terminus_core", "run", "task", *terminus.script(*DONE), "--json", "--quiet"]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            words, cwd=terminus.folder, env=terminus.env, stdout=full, stderr=subprocess.PIPE, timeout=60, check=False
+        )
+    assert done.returncode == 1
+    assert b"terminus: cannot write to stdout: No space left on device" in done.stderr
 
 
 def test_in_the_pause_between_two_requests_cl_03(terminus):
