@@ -103,7 +103,10 @@ class Agent:
         run = self._run = self._parts.new_run(texts.clean(instruction), logs_dir)
         self.last_result = self.failed_run = None
         try:
-            with RunFile(run.logs_dir, run.session_id, run.redact(run.instruction)) as record, slow_calls.watching():
+            with (
+                RunFile(run.logs_dir, run.session_id, run.redact(run.instruction), run.llm.model_name) as record,
+                slow_calls.watching(),
+            ):
                 fault = await self._in_session(run)
                 by_plugin = fault is not None and self._parts.blame(fault, run)
                 result = run.result or run.finish(fault, by_plugin=by_plugin)

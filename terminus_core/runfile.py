@@ -35,16 +35,18 @@ class RunFile:
         logs_dir: the run's folder; made with mode 0700 if it is not there.
         session_id: the run's id.
         instruction: the task, as it may stand in a file.
+        model: the model's name.
 
     Raises:
         ConfigError: the folder holds a run already, or cannot be made or written.
     """
 
-    def __init__(self, logs_dir: Path, session_id: str, instruction: str) -> None:
+    def __init__(self, logs_dir: Path, session_id: str, instruction: str, model: str | None = None) -> None:
         self._path = logs_dir / RUN_FILE
         self._data: dict[str, Any] = {
             "session_id": session_id,
             "instruction": instruction,
+            "model": model,
             "pid": os.getpid(),
             "process": describe_self(),
             "started_at": datetime.now(UTC).isoformat(),
@@ -60,32 +62,28 @@ class RunFile:
             raise ConfigError(f"cannot use logs folder {logs_dir}: {error.strerror or error}") from None
         _open_records.add(self)
 
-<<<<<<< HEAD
     def finish(self, result: RunResult) -> None:
-=======
-    def finish(self, status: str, reason: str, n_episodes: int | None = None) -> None:
->>>>>>> de2ad44 (The panel leaves its lines in the scrollback; signals end a run whatever a plugin or a reader does; the summary says what a person wants)
         """Write down how the run ended; a failure is logged."""
-        _open_records.discard(self)
-        self._data |= {
-<<<<<<< HEAD
-            "status": result.status,
-            "reason": result.reason,
-            "error_kind": result.error_kind,
-            "error_group": result.error_group,
-            "n_episodes": result.n_episodes,
-=======
-            "status": status,
-            "reason": reason,
->>>>>>> de2ad44 (The panel leaves its lines in the scrollback; signals end a run whatever a plugin or a reader does; the summary says what a person wants)
-            "finished_at": datetime.now(UTC).isoformat(),
-        }
-        if n_episodes is not None:
-            self._data["n_episodes"] = n_episodes
+        self._end(
+            status=result.status,
+            reason=result.reason,
+            error_kind=result.error_kind,
+            error_group=result.error_group,
+            n_episodes=result.n_episodes,
+            totals=result.to_json()["totals"],
+        )
+
+    def cut_off(self, reason: str) -> None:
+        """Write down that the program ends without letting the run end; a failure is logged."""
+        self._end(status="cancelled", reason=reason)
+
+    def _end(self, **facts: Any) -> None:
+        self._data |= {**facts, "finished_at": datetime.now(UTC).isoformat()}
         try:
             self._write()
         except OSError as error:  # a full disk, a folder that is gone: no reason to lose the result
             logger.error("Failed to write %s: %s", self._path, error)  # noqa: TRY400 - one line says it
+        _open_records.discard(self)
 
     def _write(self) -> None:
         fresh = self._path.with_name(f".{RUN_FILE}.new")
@@ -103,18 +101,14 @@ class RunFile:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         if error is not None and self._data["status"] == "running":
-<<<<<<< HEAD
             self.finish(RunResult("error", f"{type(error).__name__}: {error}", "core_bug"))
-=======
-            self.finish("error", f"{type(error).__name__}: {error}", 0)
 
 
 _open_records: set[RunFile] = set()
 """Of the runs that go on in this process."""
 
 
-def finish_open_records(status: str, reason: str) -> None:
+def cut_off_open_records(reason: str) -> None:
     """Write down how all runs of this process ended, before it ends without letting them clean up."""
     for record in list(_open_records):
-        record.finish(status, reason)
->>>>>>> de2ad44 (The panel leaves its lines in the scrollback; signals end a run whatever a plugin or a reader does; the summary says what a person wants)
+        record.cut_off(reason)

@@ -37,7 +37,7 @@ def run(instruction: str, **options: Any) -> int:
     INSTRUCTION says what to do; - reads it from stdin.
 
     Exit codes: 0 completed, 1 ended without completion, 2 usage or settings, 3 model provider, 4 environment or
-    session could not be had, 130, 143 and 129 after SIGINT, SIGTERM and SIGHUP.
+    session could not be had, 130, 143, 129 and 131 after SIGINT, SIGTERM, SIGHUP and SIGQUIT.
     """
     from terminus_core.cli.run_command import run_agent  # noqa: PLC0415 - heavy
 

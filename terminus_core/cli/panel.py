@@ -18,8 +18,8 @@ from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse
-    from terminus_core.values import Command, ParseResult, SessionEvent
     from terminus_core.run import Run
+    from terminus_core.values import Command, ParseResult, SessionEvent
 
 REFRESH_SEC = 0.25
 """Between two pictures."""

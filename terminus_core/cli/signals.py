@@ -15,7 +15,7 @@ from typing import Any, Self
 import anyio
 
 from terminus_core.cli.exit_codes import SIGNAL_BASE
-from terminus_core.runfile import finish_open_records
+from terminus_core.runfile import cut_off_open_records
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 REPEAT_SEC = 1.0
@@ -96,6 +96,6 @@ class Interrupts:
         if not self._ending.acquire(blocking=False):
             return  # the other thread is at it
         name = signal.Signals(number).name
-        finish_open_records("cancelled", f"{name} for the second time: ended at once, without cleaning up")
+        cut_off_open_records(f"{name} for the second time: ended at once, without cleaning up")
         self._before_exit()
         os._exit(SIGNAL_BASE + number)

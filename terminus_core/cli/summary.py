@@ -13,7 +13,7 @@ from terminus_core.cli.printing import Lines, literal, shorten
 
 if TYPE_CHECKING:
     from terminus_core.cli.live import LiveView
-    from terminus_core.run import RunResult
+    from terminus_core.result import RunResult
 
 _STATUS = {
     "max_episodes": "stopped after the last episode allowed (agent.max_episodes)",

@@ -1,0 +1,72 @@
+"""What a person sees of a run on a real terminal."""
+
+import pytest
+
+from tests.support.command_line import DONE, reply
+from tests.support.person import Person
+
+WARNS = """
+import logging
+from terminus_core import hookimpl
+@hookimpl
+def terminus_command_sent(run, command, index):
+    print("a plugin prints", command.keystrokes.strip())
+    raise KeyError("the plugin's own mistake")
+"""
+SIZES = [(80, 24), pytest.param((160, 50), marks=pytest.mark.slow), pytest.param((60, 20), marks=pytest.mark.slow)]
+
+
+@pytest.mark.parametrize("size", SIZES, ids=lambda size: "x".join(map(str, size)))
+def test_the_panel_says_what_goes_on_and_leaves_its_lines(size, terminus):
+    """One run from its start to the summary: the panel, warnings, a resize, what stays."""
+    slow = reply(("echo it be''gins; until [ -e go ]; do sleep 0.1; done\n", 45.0), plan="Wait for the file.")
+    words = [*terminus.script(slow, *DONE), *terminus.plugin(WARNS)]
+    task = "Wait until there is a file named go, and then say so"
+    columns, rows = size
+    with Person(terminus.folder, terminus.env, columns, rows) as person:
+        person.types(f"terminus run '{task}' {' '.join(words)}")
+        seen = person.sees("it begins", "1 s of 45 s")
+        flat = " ".join(line.removeprefix("      ").strip() for line in seen.splitlines())
+        for text in (f"task  {task}", "model scripted, episode 1, ", "plan  Wait for the file."):
+            assert text in flat
+        assert "spent tokens: 100 in, 10 out, $0.0100" in seen
+        assert "now   waiting for the command: " in seen
+        person.resizes(columns - 8, rows - 2)
+        person.sees("2 s of 45 s")
+        (terminus.folder / "go").touch()
+        seen = person.is_done()
+    left = seen[seen.index("to watch: ") :]
+    assert "now   " not in left
+    assert "\u2502" not in left
+    assert "\u2500" not in left
+    for line in (
+        f"task: {task}",
+        "[1] the state \u2014 Wait for the file.",
+        "a plugin prints echo it be''gins; until [ -e go ]; do sleep 0.1; done",
+        "completed",
+        f"asked: {task}",
+        "last words: the plan",
+        f"folder: {terminus.runs[0]}",
+        f"next: terminus view {terminus.runs[0]}",
+    ):
+        assert line in left.splitlines()
+    assert "the plugin's own mistake" in left
+    assert left.count("attach-session -r") == 1
+
+
+@pytest.mark.slow
+def test_two_quick_ctrl_c_still_print_the_summary(terminus):
+    with Person(terminus.folder, terminus.env, 80, 24) as person:
+        person.types(f"terminus run task {' '.join(terminus.script(reply(('sleep 300', 60.0)), *DONE))}")
+        person.sees("waiting for the command: ")
+        person.presses("C-c", "C-c")
+        left = person.is_done()
+        assert "cancelled: SIGINT" in left
+        person.types("echo code $?")
+        person.sees("code 130")
+
+
+def test_where_a_gate_may_ask_lines_are_plain(terminus):
+    with Person(terminus.folder, terminus.env, 80, 24) as person:
+        person.types(f"terminus run task {' '.join(terminus.script(*DONE))} --gate deny")
+        assert "\u2500" not in person.is_done()
