@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     )
     from terminus_core.hookspecs import hookimpl, hookspec
     from terminus_core.manager import PluginManager
-    from terminus_core.masking import is_secret_name, mask_text, secret_texts, secret_variables
+    from terminus_core.masking import is_secret_name, mask_text, secret_names, secret_texts, secret_variables
     from terminus_core.result import RunResult
     from terminus_core.roles import (
         LLM,
@@ -115,6 +115,7 @@ __all__ = [
     "hookspec",
     "is_secret_name",
     "mask_text",
+    "secret_names",
     "secret_texts",
     "secret_variables",
 ]
@@ -123,7 +124,7 @@ __all__ = [
 _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
-    "masking": "is_secret_name mask_text secret_texts secret_variables",
+    "masking": "is_secret_name mask_text secret_names secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
     "settings": "Settings",
     "values": "ActionCall Command Completion ExecResult Handoff Marker ParseResult RunStatus SessionEvent "

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Literal
+from types import ModuleType, NoneType
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ValidationError, create_model
 
@@ -231,6 +231,7 @@ class PluginManager:
         shared = {
             key: getattr(settings.agent, key)
             for key in AgentSettings.model_fields.keys() & model.model_fields.keys() & settings.agent.model_fields_set
+            if _kinds(AgentSettings, key) == _kinds(model, key)
         }
         try:
             return _strict(model).model_validate({**shared, **given})
@@ -291,6 +292,12 @@ class PluginManager:
         """
         modules = [(plugin, str(info)) for plugin, info in sorted(self._plugins, key=lambda each: each[1].name)]
         return Hooks(modules, [(part, self.who(role, part)) for role, part in parts], strict=strict)
+
+
+def _kinds(model: type[BaseModel], key: str) -> set[Any]:
+    """The types that a field takes, ``None`` aside: fields of one name may mean different things."""
+    annotation = model.model_fields[key].annotation
+    return {*(get_args(annotation) or (annotation,))} - {NoneType}
 
 
 def name_of(part: Any) -> str:

@@ -10,8 +10,8 @@ from typing import Any
 MASK = "***"
 
 _ANYWHERE = re.compile(r"apikey|secret|password|passphrase|authorization")
-_AT_END = re.compile(r"(?:(?<!mon)(?<!hot)(?<!tur)(?<!don)key|token|passwd|passcode|credentials?|cookies?)$")
-_WORD_AT_END = re.compile(r"(?:^|-)(?:auth|pass|(?<=-)(?:pwd|pat)|sig|signature|jwt)$")
+_AT_END = re.compile(r"(?:(?<!mon)(?<!hot)(?<!tur)(?<!don)key|token|passwd|passcode|creds?|credentials?|cookies?)$")
+_WORD_AT_END = re.compile(r"(?:^|-)(?:auth|pass|(?<=-)(?:pwd|pat)|sig|signature|jwt|webhook(?:-ur[il])?)$")
 """Whole words only: ``bypass``, ``PWD``. ``pwd`` and ``pat`` need a word before them."""
 _HARMLESS = re.compile(r"(?:public|pub|host)-?key$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
@@ -19,6 +19,7 @@ _NO_LETTER = re.compile(r"[^a-z]+")
 
 _FORM = re.compile(
     r"sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
+    r"|https://(?:hooks\.slack\.com|discord(?:app)?\.com/api/webhooks|[\w.-]+\.webhook\.office\.com)/[^\s\"'<>]+"
     r"|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|(?i:bearer )[A-Za-z0-9._~+/-]{8,}=*"
 )
 _CREDENTIALS = re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?basic\s+)([A-Za-z0-9+/_-]{4,}=*)")
@@ -68,9 +69,14 @@ def secret_texts(data: Any) -> Iterator[str]:
     return iter(found)
 
 
+def secret_names(environ: Mapping[str, str]) -> Iterator[str]:
+    """The names of environment variables that hold secrets, by their names; a path is none."""
+    return (name for name, value in environ.items() if is_secret_name(name) and not _is_path(value))
+
+
 def secret_variables(environ: Mapping[str, str]) -> Iterator[str]:
     """The values of environment variables whose names are secrets' names; a path is none."""
-    return (value for name, value in environ.items() if is_secret_name(name) and not _is_path(value))
+    return (environ[name] for name in secret_names(environ))
 
 
 def _is_path(value: str) -> bool:

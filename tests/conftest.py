@@ -7,6 +7,8 @@ import signal
 import pytest
 from hypothesis import HealthCheck, settings
 
+from terminus_core import secret_names
+
 # The same examples each time, however slow the machine is.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
@@ -22,9 +24,10 @@ def anyio_backend(request):
 
 @pytest.fixture(autouse=True)
 def _nobody_home(monkeypatch, tmp_path_factory):
-    """No settings file and no TERMINUS_ variable of the person who runs the tests."""
+    """No settings file, no TERMINUS_ variable and no key of the person who runs the tests."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
-    for name in [name for name in os.environ if name.startswith("TERMINUS_") and "__" in name]:
+    settings = {name for name in os.environ if name.startswith("TERMINUS_") and "__" in name}
+    for name in settings | {*secret_names(os.environ)}:
         monkeypatch.delenv(name)
 
 

@@ -11,11 +11,13 @@ from typing import Any
 
 from terminus_core.cli.options import SETTING_KEYS
 from terminus_core.errors import ConfigError
-from terminus_core.settings import LoadedSettings, default_config_file, load_settings, read_value
+from terminus_core.settings import AgentSettings, LoadedSettings, default_config_file, load_settings, read_value
 
 logger = logging.getLogger(__name__)
 
 _LISTS = ("actions", "gates", "observers", "plugins")
+OBSERVERS = [*AgentSettings().observers, "redact"]
+"""The command line masks secrets in files unless told otherwise; in Python, training wants what the model saw."""
 _LOCAL_FILE = Path("terminus.toml")
 
 
@@ -28,7 +30,8 @@ def read_settings(options: Mapping[str, Any]) -> LoadedSettings:
     file = options["config"]
     if file is None and _LOCAL_FILE.is_file() and _LOCAL_FILE.resolve() != default_config_file().resolve():
         logger.warning("%s in this folder is not used; --config %s would use it", _LOCAL_FILE, _LOCAL_FILE)
-    return _with_options(partial(load_settings, None if file is None else Path(file)), options)
+    load = partial(load_settings, None if file is None else Path(file), defaults=(("agent.observers", OBSERVERS),))
+    return _with_options(load, options)
 
 
 def read_options(options: Mapping[str, Any], defaults: Iterable[tuple[str, Any]]) -> LoadedSettings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pwd
 import shutil
@@ -10,22 +11,34 @@ from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from subprocess import DEVNULL, PIPE
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import anyio
 from anyio import to_thread
 from anyio.lowlevel import checkpoint
+from pydantic import BaseModel, ConfigDict, Field
 
-from terminus_core import Environment, EnvironmentFailedError, EnvironmentProcess, ExecResult, hookimpl
+from terminus_core import (
+    Environment,
+    EnvironmentFailedError,
+    EnvironmentProcess,
+    ExecResult,
+    hookimpl,
+    secret_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
 
     from anyio.abc import ByteReceiveStream, Process
 
+logger = logging.getLogger(__name__)
+
 STDERR_TAIL_BYTES = 4096
 GRACE_SEC = 1.0
 """How long a process may take to end by itself, and pipes held by its background children may stay open."""
+OURS = ("TERMINUS_", "LITELLM_")
+"""How the names of the program's own variables begin."""
 BIG_OUTPUT_BYTES = 500_000
 """From here on decoding leaves the event loop's thread."""
 
@@ -107,12 +120,36 @@ class LocalProcess(EnvironmentProcess):
 
 
 class LocalEnvironment(Environment):
-    """This machine. Commands start in the program's own working folder, with the program's own variables."""
+    """This machine. Commands start in the program's own working folder.
+
+    They get the program's own variables without those whose names are names of secrets, and without the program's own
+    settings: what the model's shell shows is recorded, and sent to the model's provider.
+    """
 
     name: ClassVar[str] = "local"
 
-    def __init__(self) -> None:
+    class Config(BaseModel):
+        """``[environment.local]``."""
+
+        model_config = ConfigDict(extra="forbid")
+
+        pass_env: list[str] = Field(
+            default_factory=list, description="variables with names of secrets that commands get all the same"
+        )
+
+    def __init__(self, config: Config | None = None) -> None:
         self._folder = Path.cwd()
+        kept = set((config or self.Config()).pass_env)
+        self._left_out = {name for name in secret_names(os.environ) if name not in kept}
+        self._variables = {name: value for name, value in os.environ.items() if name not in self._left_out}
+        self._variables = {name: value for name, value in self._variables.items() if not name.startswith(OURS)}
+
+    async def __aenter__(self) -> Self:
+        """Say which variables are left out."""
+        if self._left_out:
+            names = ", ".join(sorted(self._left_out))
+            logger.warning("not passed to the terminal: %s (environment.local.pass_env passes one)", names)
+        return self
 
     async def exec(
         self,
@@ -191,7 +228,7 @@ class LocalEnvironment(Environment):
         self, command: str, cwd: str | None, env: Mapping[str, str] | None, user: str | None, *, stdin: int
     ) -> Process:
         folder = self._folder / cwd if cwd else self._folder
-        variables = {**os.environ}
+        variables = {**self._variables}
         identity: dict[str, Any] = {}
         if user is not None:
             identity, own = await to_thread.run_sync(_identity, user)

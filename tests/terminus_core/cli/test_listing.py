@@ -108,7 +108,7 @@ def test_config_says_where_each_setting_comes_from(terminus, monkeypatch, in_pro
     settings = {each["key"]: each for each in listed(in_process("config", *words, "--json"))}
     found = {key: (each["value"], each["origin"]) for key, each in settings.items()}
     assert found["agent.max_episodes"] == (9, "command line")
-    assert found["agent.observers"] == (["prompt_caching", "no:atif"], "command line")
+    assert found["agent.observers"] == (["prompt_caching", "redact", "no:atif"], "command line")
     assert found["agent.parser"] == ("json", "default")
     assert found["agent.model"] == ("file", str(path))
     assert found["trajectory.raw_content"] == (False, "default")

@@ -189,3 +189,22 @@ async def test_the_event_loop_goes_on(place):
         await place.exec("sleep 0.5")
         group.cancel_scope.cancel()
     assert ticks > 10
+
+
+async def test_commands_see_no_secret_and_none_of_our_own_settings(monkeypatch, caplog):
+    hidden = {"SHOP_TOKEN": "tok-1", "OPENAI_API_KEY": "key-2", "MY_CRED": "cred-3", "TERMINUS_AGENT__MODEL": "ours-4"}
+    shown = {"GITHUB_TOKEN": "tok-5", "PLAIN_WORD": "word-6", "SSH_KEY": "/etc/hostname"}
+    for name, value in {**hidden, **shown}.items():
+        monkeypatch.setenv(name, value)
+    place = LocalEnvironment(LocalEnvironment.Config(pass_env=["GITHUB_TOKEN"]))
+    async with place:
+        result = await place.exec("env")
+        async with place.open_process("env") as process:
+            streamed = (await process.receive()).decode()
+    for text in (result.stdout, streamed):
+        assert not [value for value in hidden.values() if value in text]
+        assert all(f"{name}={value}" in text for name, value in shown.items())
+    (line,) = [record.message for record in caplog.records]
+    assert line == (
+        "not passed to the terminal: MY_CRED, OPENAI_API_KEY, SHOP_TOKEN (environment.local.pass_env passes one)"
+    )

@@ -71,7 +71,7 @@ async def test_neither_prompts_nor_steps_hold_a_key_that_comes_row_by_row(tmp_pa
         llm=llm,
         environment=FakeEnvironment(),
         session=FakeBackend(session),
-        observers=[Redact(Redact.Config()), recorder],
+        observers=[Redact(Redact.Config(model=True)), recorder],
         logs_dir=tmp_path / "run",
     )
     await agent.run("task")

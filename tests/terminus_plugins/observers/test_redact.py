@@ -36,7 +36,16 @@ def test_no_file_of_a_run_holds_a_secret(program, secrets):
         typing(done=True, analysis="https://me:hunter22@example.org"),
     ]
     (program.folder / "my.toml").write_text("[llm.litellm.llm_kwargs]\napi_key = 'set-in-settings'\n")
-    more = ("--set", 'observer.redact.variables=["HARMLESS"]', "--set", "observer.asciinema.input=true")
+    more = (
+        "--set",
+        'observer.redact.variables=["HARMLESS"]',
+        "--set",
+        "observer.asciinema.input=true",
+        "--set",
+        "observer.redact.model=true",
+        "--set",
+        'environment.local.pass_env=["SHOP_TOKEN", "ODD_PASSWORD"]',
+    )
     options = ("--config", "my.toml", "--observer", "redact", "--observer", "asciinema", *more)
     done = program(*options, replies=replies, task=f"Use {TOKEN}.")
     assert done.code == 0
@@ -78,7 +87,7 @@ async def test_the_model_never_sees_a_secret(tmp_path, secrets):
         llm=llm,
         environment=FakeEnvironment(),
         session=FakeBackend(session),
-        observers=[Redact(Redact.Config()), recorder],
+        observers=[Redact(Redact.Config(model=True)), recorder],
         logs_dir=tmp_path / "run",
     )
     await agent.run(f"Use {TOKEN}")
@@ -96,7 +105,7 @@ async def _failing(tmp_path, error):
         llm=FakeLLM([error]),
         environment=FakeEnvironment(),
         session=FakeBackend(),
-        observers=[Redact(Redact.Config()), recorder],
+        observers=[Redact(Redact.Config(model=True)), recorder],
         logs_dir=tmp_path / "run",
     )
     return agent, recorder
@@ -200,7 +209,7 @@ def test_patterns_are_checked(patterns):
 
 def test_images_stay_what_they_are(secrets):
     image = ContentPart(type="image_url", image_url={"url": f"data:image/png;base64,{TOKEN}"})
-    observer = Redact(Redact.Config(secrets=["further-secret"]))
+    observer = Redact(Redact.Config(model=True, secrets=["further-secret"]))
     observer._masker = Masker([TOKEN])
     part = ContentPart(type="text", text=TOKEN)
     (sent,) = observer.terminus_prepare_messages(None, [Message(role="user", content=[part, image])])

@@ -1,4 +1,4 @@
-"""Observer ``redact``: secrets are masked in what the model sees and in everything that is recorded."""
+"""Observer ``redact``: secrets are masked in everything that is recorded and, if asked for, in what the model sees."""
 
 from __future__ import annotations
 
@@ -31,9 +31,8 @@ class Redact:
 
         model_config = ConfigDict(extra="forbid")
 
-        variables: list[str] = Field(
-            default_factory=list, description="environment variables whose values are secret although the name says not"
-        )
+        model: bool = Field(default=False, description="mask what the model sees, too")
+        variables: list[str] = Field(default_factory=list, description="further variables to treat as secret")
         secrets: list[str] = Field(default_factory=list, description="further secrets, as they stand")
         patterns: list[str] = Field(default_factory=list, description="regular expressions of further secrets")
 
@@ -79,6 +78,8 @@ class Redact:
     @hookimpl(tryfirst=True)
     def terminus_filter_observation(self, run: Run, text: str) -> TerminalText | None:
         """Mask what the terminal shows, also where a row ends within a secret."""
+        if not self._config.model:
+            return None
         key = self._looks.key
         masked = self._masker_of(run).mask(text, self._width, self._looks)
         if getattr(text, "kind", "new") == "none":
@@ -89,8 +90,10 @@ class Redact:
         return TerminalText(masked, kind=getattr(text, "kind", "new"), rows_left_out=left_out)
 
     @hookimpl(trylast=True)
-    def terminus_prepare_messages(self, run: Run, messages: list[Message]) -> list[Message]:
+    def terminus_prepare_messages(self, run: Run, messages: list[Message]) -> list[Message] | None:
         """Mask all else that the model sees: the task, its own answers, what other plugins say."""
+        if not self._config.model:
+            return None
         masker = self._masker_of(run)
         known, self._sent = self._sent, {}
         for message in messages:
