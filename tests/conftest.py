@@ -8,10 +8,29 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from terminus_core import secret_names
+from tests.support import leftovers
+from tests.support.groups import groups_of
 
 # The same examples each time, however slow the machine is.
 settings.register_profile("steady", derandomize=True, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("steady")
+
+
+MARK = leftovers.begin()
+
+
+def pytest_sessionfinish(session):
+    """A test that leaves a process behind fails the run."""
+    if MARK and (found := leftovers.left_over(MARK)):
+        print("\nstill there after the tests:", *found, sep="\n  ")  # noqa: T201 - for the person at the terminal
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+def pytest_collection_modifyitems(items):
+    for item in items:
+        for group in groups_of(item.nodeid):
+            item.add_marker(group)
+
 
 # A shell starts what runs in its background deaf to Ctrl-C, and so would be the programs that tests start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -21,7 +21,7 @@ from typing import ClassVar
 
 import anyio
 
-from terminus_core import Agent, LLMRequest, LLMResponse, Message, Usage
+from terminus_core import LLM, Agent, LLMRequest, LLMResponse, Message, Usage
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
@@ -58,7 +58,7 @@ class Race:
         self.seconds, self.cpu = time.perf_counter() - self._begin[0], time.process_time() - self._begin[1]
 
 
-class RacingModel:
+class RacingModel(LLM):
     """Asks for an echo, again and again."""
 
     name: ClassVar[str] = "racing"

@@ -11,6 +11,7 @@ import json
 import os
 import shlex
 import shutil
+import stat
 from contextlib import asynccontextmanager
 from pathlib import Path
 from subprocess import DEVNULL
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
     from terminus_plugins.environments.common.streamed import Channel
 
+TRIES = 5
+"""How often a sandbox is built while the files of /etc change."""
 START_SEC = 10.0
 HOME = "/tmp/home"  # noqa: S108 - the sandbox's own
 KEPT_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "TERM", "TZ")
@@ -77,12 +80,17 @@ class SandboxEnvironment(StreamedEnvironment):
         for program, package in PACKAGES.items():
             if shutil.which(program) is None:
                 raise EnvironmentFailedError(f"environment sandbox needs {program}: apt-get install {package}")
-        words = await to_thread.run_sync(lambda: list(_walls(self._folder, self._config)))
-        try:
-            await self._build(words)
-        except BaseException:
-            await self._tear_down()
-            raise
+        for tries_left in reversed(range(TRIES)):
+            words = await to_thread.run_sync(lambda: list(_walls(self._folder, self._config)))
+            try:
+                await self._build(words)
+            except BaseException as error:
+                await self._tear_down()
+                # Programs that add users make files in /etc and remove them: one that was listed may be gone.
+                if not (isinstance(error, EnvironmentFailedError) and "/etc/" in str(error) and tries_left):
+                    raise
+            else:
+                break
         return self
 
     async def __aexit__(
@@ -193,9 +201,12 @@ def _system() -> Iterator[str]:
 def _secrets(folder: Path) -> Iterator[Path]:
     """What is not for everybody's eyes."""
     for path in folder.iterdir():
-        if path.is_symlink():
+        try:
+            mode = path.lstat().st_mode
+        except FileNotFoundError:
             continue
-        mode = path.stat().st_mode
+        if stat.S_ISLNK(mode):
+            continue
         if not mode & (0o001 if path.is_dir() else 0o004):
             yield path
         elif path.is_dir():

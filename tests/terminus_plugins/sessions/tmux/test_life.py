@@ -250,10 +250,10 @@ class _WithPath(LocalEnvironment):
 
     def __init__(self, path, **variables) -> None:
         super().__init__()
-        self._variables = {"PATH": path, **variables}
+        self._changed = {"PATH": path, **variables}
 
     async def exec(self, command, *, env=None, **options):
-        return await super().exec(command, env={**(env or {}), **self._variables}, **options)
+        return await super().exec(command, env={**(env or {}), **self._changed}, **options)
 
 
 # -- the end -----------------------------------------------------------------------------------------------------------
