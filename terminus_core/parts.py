@@ -12,7 +12,8 @@ from terminus_core.errors import ConfigError, PluginError, TerminusError
 from terminus_core.manager import PluginManager, listed, name_of
 from terminus_core.part_rules import fault_of
 from terminus_core.roles import ROLES
-from terminus_core.run import Run, new_logs_dir
+from terminus_core.run import Run
+from terminus_core.runfile import new_logs_dir
 from terminus_core.settings import AgentSettings, Settings, nearest
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ class AgentKeys(TypedDict, total=False):
     max_episodes: int
     max_cost_usd: float | None
     max_time_sec: float | None
+    runs_dir: str | Path | None
     logs_dir: str | Path | None
     session_id: str | None
     interleaved_thinking: bool
@@ -79,8 +81,9 @@ class Parts:
             raise ConfigError(f"Agent has no keyword {name!r}; {nearest(name, AgentSettings.model_fields)}")
         self._instances = {role: keys[role] for role in ROLES if role in keys and not isinstance(keys[role], str)}
         named = {key: value for key, value in keys.items() if key not in self._instances}
-        if named.get("logs_dir") is not None:
-            named["logs_dir"] = str(named["logs_dir"])
+        for key in ("logs_dir", "runs_dir"):
+            if named.get(key) is not None:
+                named[key] = str(named[key])
         self._chosen: dict[str, Sequence[Any]] = {}
         for role, key in _MANY.items():
             if key in named:
@@ -120,7 +123,7 @@ class Parts:
         return Run(
             instruction=instruction,
             session_id=session_id,
-            logs_dir=Path(logs_dir or settings.agent.logs_dir or new_logs_dir(session_id)),
+            logs_dir=Path(logs_dir or settings.agent.logs_dir or new_logs_dir(session_id, settings.agent.runs_dir)),
             settings=settings,
             environment=one["environment"],
             backend=one["session"],

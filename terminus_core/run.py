@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -368,9 +367,3 @@ class Run:
         limit = self.settings.agent.output_limit_bytes
         shown = texts.limited(rows, limit, seen.rows_left_out, self.parser.limit_notice)
         return f"{self.parser.heading(seen.kind)}\n{shown}"
-
-
-def new_logs_dir(session_id: str) -> Path:
-    """The default folder of a run: ``terminus-runs/<time>-<id>`` in the working folder, whatever the id holds."""
-    name = re.sub(r"[^A-Za-z0-9._-]", "_", session_id[:8])
-    return Path("terminus-runs") / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+import re
+import time
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -13,11 +15,21 @@ from typing import Any, Self
 from terminus_core.errors import ConfigError
 from terminus_core.processes import describe_self, is_there
 from terminus_core.result import RunResult
+from terminus_core.settings import default_runs_dir
 
 logger = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
 _TAKEN = (RUN_FILE, "trajectory.json")
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What ``run.json`` in a run's folder holds; empty if there is none that can be read."""
+    try:
+        record = json.loads((folder / RUN_FILE).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return record if isinstance(record, dict) else {}
 
 
 def is_going_on(record: dict[str, Any]) -> bool:
@@ -26,6 +38,32 @@ def is_going_on(record: dict[str, Any]) -> bool:
     if record.get("status") != "running" or not isinstance(pid, int):
         return False
     return is_there(pid, process if isinstance(process, dict) else {})
+
+
+def new_logs_dir(session_id: str, runs_dir: str | Path | None = None) -> Path:
+    """A name for a run's folder, ``<time>-<id>``, in the folder of all runs, which is made if it is not there.
+
+    Inside a repository the folder of all runs gets a ``.gitignore``, so that ``git add -A`` leaves runs alone.
+
+    Args:
+        session_id: the run's id, whatever it holds.
+        runs_dir: the folder of all runs, ``None`` for the default one.
+
+    Raises:
+        ConfigError: the folder cannot be made.
+    """
+    folder = Path(runs_dir) if runs_dir is not None else default_runs_dir()
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        ignore = folder / ".gitignore"
+        if any((parent / ".git").exists() for parent in folder.resolve().parents) and not ignore.exists():
+            ignore.write_text("*\n", encoding="utf-8")
+    except OSError as error:
+        raise ConfigError(
+            f"cannot use {folder} for runs: {error.strerror or error}; set agent.runs_dir or --logs-dir"
+        ) from None
+    name = re.sub(r"[^A-Za-z0-9._-]", "_", session_id[:8])
+    return folder / f"{time.strftime('%Y%m%d-%H%M%S')}-{name}"
 
 
 class RunFile:

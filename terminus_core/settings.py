@@ -8,6 +8,7 @@ from __future__ import annotations
 import difflib
 import json
 import os
+import re
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -15,14 +16,29 @@ from copy import deepcopy
 from dataclasses import dataclass
 from datetime import date, time
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NoReturn
+from typing import Annotated, Any, ClassVar, Literal, NoReturn
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from terminus_core.errors import ConfigError
 from terminus_core.masking import mask_secrets
 
 ENV_PREFIX = "TERMINUS_"
+
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m)?(?:(\d+(?:\.\d+)?)s)?")
+
+
+def _seconds_in_words(value: Any) -> Any:
+    """``10m``, ``1h30m``, ``90s`` as seconds; all else as it is."""
+    found = _DURATION.fullmatch(value.strip()) if isinstance(value, str) and value.strip() else None
+    if found is None:
+        return value
+    return sum(float(number or 0) * unit for number, unit in zip(found.groups(), (3600, 60, 1), strict=True))
+
+
+def _none_in_words(value: Any) -> Any:
+    return None if isinstance(value, str) and value.strip().lower() == "none" else value
 
 
 class AgentSettings(BaseModel):
@@ -50,11 +66,16 @@ class AgentSettings(BaseModel):
     strict_plugins: bool = Field(default=False, description="a plugin that does not load ends the program")
     observers_strict: bool = Field(default=False, description="an error of an observer ends the run")
     max_episodes: int = Field(1_000_000, ge=1, description="episodes until the run ends")
-    max_cost_usd: float | None = Field(None, gt=0, allow_inf_nan=False, description="US dollars until the run ends")
-    max_time_sec: float | None = Field(None, gt=0, allow_inf_nan=False, description="seconds until the run ends")
-    logs_dir: str | None = Field(
-        None, description="folder of the run; unset: terminus-runs/<time>-<id> in the working folder"
+    max_cost_usd: Annotated[float | None, BeforeValidator(_none_in_words)] = Field(
+        None, gt=0, allow_inf_nan=False, description="US dollars until the run ends; `none`: no limit"
     )
+    max_time_sec: Annotated[float | None, BeforeValidator(_seconds_in_words)] = Field(
+        None, gt=0, allow_inf_nan=False, description="time until the run ends: seconds, or such as `10m`, `1h30m`"
+    )
+    runs_dir: str | None = Field(
+        None, description="folder of all runs; unset: `$XDG_STATE_HOME/terminus/runs`, `~/.local/state/terminus/runs`"
+    )
+    logs_dir: str | None = Field(None, description="folder of the run; unset: `<time>-<id>` in the folder of all runs")
     session_id: str | None = Field(None, min_length=1, description="id of the run; unset: a new one")
     interleaved_thinking: bool = Field(default=False, description="send the model's reasoning back to it")
     collect_rollout_details: bool = Field(default=False, description="keep token ids and log-probabilities")
@@ -62,11 +83,11 @@ class AgentSettings(BaseModel):
         "repair", description="after an answer that was cut at the output limit: tell the model, or end the run"
     )
     output_limit_bytes: int = Field(10_000, ge=100, description="bytes of terminal text in one observation")
-    max_command_duration_sec: float = Field(
+    max_command_duration_sec: Annotated[float, BeforeValidator(_seconds_in_words)] = Field(
         60.0, gt=0, allow_inf_nan=False, description="seconds that one command may ask to wait"
     )
 
-    @field_validator("logs_dir", "session_id")
+    @field_validator("logs_dir", "runs_dir", "session_id")
     @classmethod
     def _may_be_in_a_path(cls, value: str | None) -> str | None:
         if value is not None and "\0" in value:
@@ -77,7 +98,7 @@ class AgentSettings(BaseModel):
             raise ValueError("it holds half a surrogate pair, which no file's name can hold") from None
         return value
 
-    @field_validator("logs_dir")
+    @field_validator("logs_dir", "runs_dir")
     @classmethod
     def _expanded(cls, value: str | None) -> str | None:
         try:
@@ -154,15 +175,21 @@ class LoadedSettings:
 
 
 def default_config_file() -> Path:
-    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``.
+    """``$XDG_CONFIG_HOME/terminus/terminus.toml``, by default ``~/.config/terminus/terminus.toml``."""
+    return _user_folder("XDG_CONFIG_HOME", ".config") / "terminus.toml"
 
-    A user who has no home folder is taken to have ``/``.
-    """
+
+def default_runs_dir() -> Path:
+    """``$XDG_STATE_HOME/terminus/runs``, by default ``~/.local/state/terminus/runs``."""
+    return _user_folder("XDG_STATE_HOME", ".local/state") / "runs"
+
+
+def _user_folder(variable: str, default: str) -> Path:
+    """The folder ``terminus`` of the user's; one who has no home folder is taken to have ``/``."""
     try:
-        base = Path(os.environ.get("XDG_CONFIG_HOME") or "~/.config").expanduser()
+        return Path(os.environ.get(variable) or f"~/{default}").expanduser() / "terminus"
     except RuntimeError:
-        base = Path("/.config")
-    return base / "terminus" / "terminus.toml"
+        return Path("/", default, "terminus")
 
 
 def load_settings(

@@ -45,6 +45,7 @@ def anyio_backend(request):
 def _nobody_home(monkeypatch, tmp_path_factory):
     """No settings file, no TERMINUS_ variable and no key of the person who runs the tests."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.getbasetemp() / "no-config"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path_factory.getbasetemp() / "state"))
     settings = {name for name in os.environ if name.startswith("TERMINUS_") and "__" in name}
     for name in settings | {*secret_names(os.environ)}:
         monkeypatch.delenv(name)

@@ -16,10 +16,9 @@ from terminus_core.cli.printing import Lines, literal, print_json, shorten
 from terminus_core.cli.program import main
 
 if TYPE_CHECKING:
-    from terminus_core.cli.option_settings import read_options, read_settings
+    from terminus_core.cli.option_settings import read_options, read_runs_dir, read_settings
     from terminus_core.cli.run_command import run_agent
-    from terminus_core.run import new_logs_dir
-    from terminus_core.runfile import RUN_FILE, is_going_on
+    from terminus_core.runfile import RUN_FILE, is_going_on, read_record
 
 __all__ = [
     "RUN_FILE",
@@ -31,9 +30,10 @@ __all__ = [
     "is_going_on",
     "literal",
     "main",
-    "new_logs_dir",
     "print_json",
     "read_options",
+    "read_record",
+    "read_runs_dir",
     "read_settings",
     "run_agent",
     "run_options",
@@ -43,8 +43,9 @@ __all__ = [
 _HOMES = {
     "RUN_FILE": "runfile",
     "is_going_on": "runfile",
-    "new_logs_dir": "run",
     "read_options": "cli.option_settings",
+    "read_record": "runfile",
+    "read_runs_dir": "cli.option_settings",
     "read_settings": "cli.option_settings",
     "run_agent": "cli.run_command",
 }

@@ -11,7 +11,14 @@ from typing import Any
 
 from terminus_core.cli.options import SETTING_KEYS
 from terminus_core.errors import ConfigError
-from terminus_core.settings import AgentSettings, LoadedSettings, default_config_file, load_settings, read_value
+from terminus_core.settings import (
+    AgentSettings,
+    LoadedSettings,
+    default_config_file,
+    default_runs_dir,
+    load_settings,
+    read_value,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -32,6 +39,15 @@ def read_settings(options: Mapping[str, Any]) -> LoadedSettings:
         logger.warning("%s in this folder is not used; --config %s would use it", _LOCAL_FILE, _LOCAL_FILE)
     load = partial(load_settings, None if file is None else Path(file), defaults=(("agent.observers", OBSERVERS),))
     return _with_options(load, options)
+
+
+def read_runs_dir() -> Path:
+    """The folder of all runs, as the settings file and the environment have it.
+
+    Raises:
+        ConfigError: as of :func:`load_settings`.
+    """
+    return Path(load_settings().settings.agent.runs_dir or default_runs_dir())
 
 
 def read_options(options: Mapping[str, Any], defaults: Iterable[tuple[str, Any]]) -> LoadedSettings:

@@ -48,9 +48,9 @@ _AGENT = (
     click.option("--gate", "gates", metavar="NAME", multiple=True, help="Add a gate; no:NAME takes one out."),
     click.option("--observer", "observers", metavar="NAME", multiple=True, help="Add an observer; no:NAME likewise."),
     click.option("--max-episodes", type=int, metavar="N", help="End after N episodes."),
-    click.option("--max-cost", type=float, metavar="USD", help="End when the model has cost this much."),
-    click.option("--max-time", type=float, metavar="SEC", help="End after this many seconds."),
-    click.option("--logs-dir", metavar="DIR", help="Folder of the run, instead of terminus-runs/<time>-<id>."),
+    click.option("--max-cost", metavar="USD", help="End when the model has cost this much; none: no limit."),
+    click.option("--max-time", metavar="TIME", help="End after so many seconds, or after 10m, 1h30m."),
+    click.option("--logs-dir", metavar="DIR", help="Folder of the run, instead of a new one (see terminus runs)."),
 )
 _RUN = (
     click.option("-q", "--quiet", is_flag=True, help="Print the summary only."),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 
 from terminus_core.agent import Agent
+from terminus_core.cli.cost_limit import HINT, DefaultCostLimit
 from terminus_core.cli.exit_codes import SIGNAL_BASE, ExitCode
 from terminus_core.cli.live import LiveView
 from terminus_core.cli.logs import configure_logging
@@ -50,7 +51,9 @@ def run_agent(instruction: str, options: Mapping[str, Any], loaded: LoadedSettin
     with console, Interrupts(console.leave) as interrupts:
         loaded = loaded or read_settings(options)
         view = console.view(loaded)
-        agent = Agent(settings=loaded.settings, observers=[*loaded.settings.agent.observers, view])
+        settings = loaded.settings.agent
+        limits = [] if "max_cost_usd" in settings.model_fields_set else [DefaultCostLimit()]
+        agent = Agent(settings=loaded.settings, observers=[*settings.observers, view, *limits])
         end = anyio.run(_watched, agent, instruction, view, interrupts)
         interrupts.has_run_ended = True
         view.run = view.run or agent.failed_run
@@ -59,6 +62,8 @@ def run_agent(instruction: str, options: Mapping[str, Any], loaded: LoadedSettin
         if result.status == "error":
             console.errors.write(f"terminus: {shorten(result.reason, 2000)}", fg="red")
         summarize(result, console.lines, view, time.monotonic() - started)
+        if any(limit.was_reached for limit in limits):
+            console.lines.write(HINT)
         console.drain()
     if options["as_json"]:
         print_json(result.to_json())

@@ -100,7 +100,8 @@ class Terminus:
     @property
     def runs(self):
         """The folders of the runs so far, oldest first."""
-        return sorted((self.folder / "terminus-runs").glob("*"), key=lambda path: path.stat().st_ctime_ns)
+        folder = Path(self.env["HOME"], ".local", "state", "terminus", "runs")
+        return sorted(folder.glob("*/"), key=lambda path: path.stat().st_ctime_ns)
 
     def trajectory(self):
         return json.loads((self.runs[-1] / "trajectory.json").read_text())
@@ -113,6 +114,7 @@ def in_process(terminus, monkeypatch, capsys):
     handlers, level = list(root.handlers), root.level
     monkeypatch.chdir(terminus.folder)
     monkeypatch.setenv("HOME", terminus.env["HOME"])
+    monkeypatch.delenv("XDG_STATE_HOME")
 
     def call(*words):
         capsys.readouterr()

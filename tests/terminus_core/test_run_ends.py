@@ -303,12 +303,35 @@ async def test_a_folder_that_holds_a_run_is_refused(trial, tmp_path, name):
 
 @pytest.mark.parametrize("session_id", ["../../x y;z", "/etc/x", "..", "\n\t\x1b", "ä b", "plain-id_1.x"])
 async def test_the_default_folder_is_one_of_its_own_whatever_the_id(trial, tmp_path, monkeypatch, session_id):
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     t = trial(["DONE", "DONE"], logs_dir=None, session_id=session_id)
     await t.run()
-    (folder,) = (tmp_path / "terminus-runs").iterdir()
+    (folder,) = (tmp_path / "terminus" / "runs").iterdir()
     assert re.fullmatch(r"[0-9]{8}-[0-9]{6}-[\w.-]+", folder.name, re.ASCII)
     assert json.loads((folder / "run.json").read_text())["session_id"] == session_id
+
+
+async def test_runs_inside_a_repository_are_ignored_by_git(trial, tmp_path):
+    (tmp_path / ".git").mkdir()
+    for _ in range(2):
+        await trial(["DONE", "DONE"], logs_dir=None, runs_dir=tmp_path / "a" / "runs").run()
+    assert (tmp_path / "a" / "runs" / ".gitignore").read_text() == "*\n"
+    assert len([*(tmp_path / "a" / "runs").glob("*/run.json")]) == 2
+
+
+async def test_a_folder_of_runs_that_cannot_be_made(trial, tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigError, match=r"file/runs for runs: Not a directory; set agent\.runs_dir or --logs-dir"):
+        await trial(["DONE"], logs_dir=None, runs_dir=tmp_path / "file" / "runs").run()
+
+
+async def test_a_link_in_the_folder_leads_the_run_to_no_other_file(trial, tmp_path):
+    (tmp_path / "bashrc").write_text("mine")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / ".run.json.new").symlink_to(tmp_path / "bashrc")
+    await trial(["DONE", "DONE"], logs_dir=tmp_path / "run").run()
+    assert (tmp_path / "bashrc").read_text() == "mine"
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["status"] == "completed"
 
 
 async def test_a_folder_below_the_home_folder(trial, tmp_path, monkeypatch):

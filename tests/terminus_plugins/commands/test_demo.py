@@ -40,7 +40,7 @@ def test_the_demo_gives_the_same_trajectory_twice(demo, terminus):
     check_story(first, shown.stdout)
     totals = last_json(again)["totals"]
     assert (totals["prompt_tokens"], totals["completion_tokens"]) == (18803, 619)
-    assert {path.name for path in terminus.folder.iterdir()} == {"terminus-runs"}
+    assert {path.name for path in terminus.folder.iterdir()} == set()
 
 
 def check_story(document, shown):

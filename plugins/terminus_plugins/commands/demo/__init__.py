@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from contextlib import chdir
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -32,11 +31,13 @@ def demo(**options: Any) -> int:
     It works in the real terminal, in a temporary folder. Your settings play no part; options do, and
     a settings file named with --config.
     """
-    from terminus_core.cli import new_logs_dir, read_options, run_agent  # noqa: PLC0415 - heavy
+    from terminus_core.cli import read_options, run_agent  # noqa: PLC0415 - heavy
 
     loaded = read_options(options, _DEFAULTS)
     agent = loaded.settings.agent
-    agent.logs_dir = str(Path(agent.logs_dir or new_logs_dir(uuid.uuid4().hex)).absolute())
+    for key in ("logs_dir", "runs_dir"):
+        if given := getattr(agent, key):
+            setattr(agent, key, str(Path(given).absolute()))
     agent.plugins = [str(Path(name).absolute()) if name.endswith(".py") else name for name in agent.plugins]
     with TemporaryDirectory(prefix="terminus-demo-") as folder, chdir(folder):
         return run_agent(INSTRUCTION, options, loaded)

@@ -21,12 +21,13 @@ def view(path: Path | None, output: Path | None, serve: bool, port: int, opens: 
     """Make a page of what happened in a run.
 
     PATH is a run's folder, any ATIF trajectory file, or a folder with runs: those become a table to pick from. Without
-    it: the newest run in terminus-runs. The page is one file that needs no network, by default report.html beside the
-    run; its address is printed.
+    it: the newest run. The page is one file that needs no network, by default report.html beside the run; its address
+    is printed.
     """
-    from terminus_plugins.commands.view.runs import RUNS_FOLDER, find_runs, newest_run  # noqa: PLC0415 - heavy
+    from terminus_core.cli import read_runs_dir  # noqa: PLC0415 - heavy
+    from terminus_plugins.commands.view.runs import find_runs, newest_run  # noqa: PLC0415 - heavy
 
-    target = path or newest_run(Path(RUNS_FOLDER))
+    target = path or newest_run(read_runs_dir())
     places = find_runs(target)
     if target.is_file():
         _refuse_other_files(target)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 from collections.abc import Iterator
@@ -13,13 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from terminus_core import ConfigError
-from terminus_core.cli import RUN_FILE, is_going_on
+from terminus_core.cli import RUN_FILE, is_going_on, read_record
 from terminus_plugins.commands.common.cast_alignment import episodes, place_steps
 from terminus_plugins.commands.common.cast_file import CastError, read_cast
 from terminus_plugins.commands.common.coercion import number_or_none, seconds_since_1970, text_of
 from terminus_plugins.commands.common.documents import DocumentError, chain_of, read_documents
 
-RUNS_FOLDER = "terminus-runs"
 TRAJECTORY = "trajectory.json"
 RECORDING = "recording.cast"
 MAX_DEPTH = 6
@@ -106,7 +104,7 @@ def _walk(folder: Path) -> Iterator[Path]:
 
 def read_run(place: RunPlace) -> Json:
     """Everything that the page shows of a run; what cannot be read is said in ``problems``."""
-    record = _record(place.folder)
+    record = read_record(place.folder)
     problems: list[str] = []
     documents: dict[str, Json] = {}
     try:
@@ -155,19 +153,11 @@ def stamp_of(place: RunPlace) -> str:
         if path is not None and path.exists():
             status = path.stat()
             parts.append(f"{path.name}:{status.st_mtime_ns}:{status.st_size}")
-    parts.append(str(is_going_on(_record(place.folder))))
+    parts.append(str(is_going_on(read_record(place.folder))))
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
 
 
 # -- parts of it -------------------------------------------------------------------------------------------------------
-
-
-def _record(folder: Path) -> Json:
-    try:
-        record = json.loads((folder / RUN_FILE).read_bytes())
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return record if isinstance(record, dict) else {}
 
 
 def _recording(place: RunPlace, steps: list[Json], problems: list[str]) -> Json | None:

@@ -30,7 +30,8 @@ def document(n_turns=2):
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "terminus-runs" / "20260504-1"
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    folder = tmp_path / "terminus" / "runs" / "20260504-1"
     folder.mkdir(parents=True)
     (folder / "trajectory.json").write_text(json.dumps(document()))
     header = {"version": 2, "width": 80, "height": 24, "timestamp": 1777896000}
@@ -91,9 +92,9 @@ def test_an_odd_record_of_the_run_is_no_reason_to_show_nothing(run, capsys, reco
 
 
 def test_no_run_at_all(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert main(["view"]) == 2
-    assert "no run in terminus-runs" in capsys.readouterr().err
+    assert f"no run in {tmp_path}/terminus/runs" in capsys.readouterr().err
 
 
 def test_serve_prints_the_address_and_ends_with_ctrl_c(run):
