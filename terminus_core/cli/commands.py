@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -22,30 +21,51 @@ def _print_version(context: click.Context, _: click.Parameter, value: bool) -> N
 
 @click.group(cls=CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.option(
-    "--version", is_flag=True, is_eager=True, expose_value=False, callback=_print_version, help="Show the version."
+    "-V",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
 )
 def terminus() -> None:
     """A terminal agent in which every part is a plugin."""
 
 
+@terminus.command("help")
+@click.argument("words", nargs=-1, metavar="[COMMAND]...")
+@click.pass_context
+def show_help(context: click.Context, words: tuple[str, ...]) -> None:
+    """Show the help of a command: the same as COMMAND --help."""
+    at = context.find_root()
+    for word in words:
+        group = at.command
+        command = group.get_command(at, word) if isinstance(group, click.Group) else None
+        if command is None:
+            raise click.UsageError(f"No such command {word!r}.", at)
+        at = click.Context(command, at, word)
+    click.echo(at.get_help())
+
+
 @terminus.command()
-@click.argument("instruction")
+@click.argument("instruction", required=False)
+@click.option("--task-file", metavar="FILE", help="Read the task from FILE; - reads stdin.")
 @run_options
-def run(instruction: str, **options: Any) -> int:
+def run(instruction: str | None, task_file: str | None, **options: Any) -> int:
     """Work on a task in a real terminal.
 
-    INSTRUCTION says what to do; - reads it from stdin.
+    INSTRUCTION says what to do; - reads it from stdin. Without one you are asked, if you are at a terminal.
 
     Exit codes: 0 completed, 1 ended without completion, 2 usage or settings, 3 model provider, 4 environment or
     session could not be had, 130, 143, 129 and 131 after SIGINT, SIGTERM, SIGHUP and SIGQUIT.
     """
+    from terminus_core.cli.task import read_task  # noqa: PLC0415 - heavy
+
+    task = read_task(instruction, task_file)
     from terminus_core.cli.run_command import run_agent  # noqa: PLC0415 - heavy
 
-    if instruction == "-":
-        instruction = sys.stdin.buffer.read().decode("utf-8", "replace")
-    if not instruction.strip():
-        raise click.UsageError("the instruction is empty", click.get_current_context())
-    return run_agent(instruction, options)
+    return run_agent(task, options)
 
 
 @terminus.command()

@@ -43,13 +43,18 @@ def _open_closed_streams() -> None:
 
 def _run(words: Sequence[str]) -> int:
     try:
+        if signal.getsignal(signal.SIGINT) is signal.SIG_DFL:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         code: int | None = terminus.main(words, prog_name="terminus", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
         Lines(sys.stderr).write(error.format_message())
         return error.exit_code
     except click.UsageError as error:
         path = error.ctx.command_path if error.ctx else "terminus"
-        return _failed(f"{error.format_message()} (see {path} --help)", error.exit_code, words)
+        hint = f"see {path} --help"
+        if isinstance(error, click.NoSuchOption) and path.endswith(" run"):
+            hint += "; a task that begins with - goes after --"
+        return _failed(f"{error.format_message()} ({hint})", error.exit_code, words)
     except click.ClickException as error:
         return _failed(error.format_message(), error.exit_code, words)
     except TerminusError as error:

@@ -24,6 +24,7 @@ from terminus_core.cli.printing import literal, print_json, shorten
 from terminus_core.cli.queued_lines import QueuedLines
 from terminus_core.cli.signals import Interrupts
 from terminus_core.cli.summary import absolute, summarize
+from terminus_core.cli.task import ask_for_model
 from terminus_core.errors import SessionClosedError, TerminusError
 from terminus_core.hooks import one_line
 from terminus_core.masking import mask_text
@@ -46,10 +47,12 @@ def run_agent(instruction: str, options: Mapping[str, Any], loaded: LoadedSettin
     Raises:
         TerminusError: there was no run to speak of: wrong settings, a missing part.
     """
-    started = time.monotonic()
     console = _Console(options)
+    loaded = loaded or read_settings(options)
+    if not options["as_json"]:
+        ask_for_model(loaded)
+    started = time.monotonic()
     with console, Interrupts(console.leave) as interrupts:
-        loaded = loaded or read_settings(options)
         view = console.view(loaded)
         settings = loaded.settings.agent
         limits = [] if "max_cost_usd" in settings.model_fields_set else [DefaultCostLimit()]
@@ -85,8 +88,9 @@ class _Console:
         if self.has_panel and self.errors.is_terminal:
             self.errors = self.lines
 
+        configure_logging(verbose=options["verbose"], trace=options["trace_plugins"], lines=self.errors)
+
     def __enter__(self) -> None:
-        configure_logging(verbose=self._options["verbose"], trace=self._options["trace_plugins"], lines=self.errors)
         if self._options["as_json"]:
             self._stack.enter_context(redirect_stdout(sys.stderr))
         if isinstance(self.lines, PanelLines):

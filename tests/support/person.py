@@ -71,8 +71,8 @@ class Person:
 
     @property
     def screen(self):
-        """What is seen now."""
-        return self._tmux("capture-pane", "-p")
+        """What is seen now; rows that the terminal wrapped are one line."""
+        return self._tmux("capture-pane", "-p", "-J")
 
     @property
     def everything(self):

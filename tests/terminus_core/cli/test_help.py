@@ -60,6 +60,17 @@ def test_help_names_every_option(command, terminus):
         assert f" {option}" in done.stdout
 
 
+def test_version_and_help_by_other_names(in_process):
+    assert in_process("-V").stdout == in_process("--version").stdout
+    assert in_process("help").stdout == in_process("--help").stdout
+    assert in_process("help", "cast", "markers").stdout == in_process("cast", "markers", "--help").stdout
+    done = in_process("help", "rnu")
+    assert (done.returncode, done.stderr.splitlines()) == (
+        2,
+        ["terminus: No such command 'rnu'. (see terminus --help)"],
+    )
+
+
 def test_no_command_shows_help_and_is_a_usage_error(terminus):
     done = terminus()
     assert (done.returncode, done.stdout) == (2, "")

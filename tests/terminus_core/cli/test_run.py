@@ -81,6 +81,20 @@ def test_instruction_from_stdin(terminus):
     assert "two\nlines\n" in terminus.trajectory()["steps"][0]["message"]
 
 
+def test_instruction_from_a_file(terminus, in_process):
+    (terminus.folder / "task.txt").write_text("three\nlines\nof it\n")
+    done = in_process("run", "--task-file", "task.txt", *terminus.script(*DONE))
+    assert done.returncode == 0
+    assert "three\nlines\nof it\n" in terminus.trajectory()["steps"][0]["message"]
+    for words, line in (
+        (("--task-file", "task.txt", "x"), "INSTRUCTION and --task-file are both given; expected one of them"),
+        (("--task-file", "none.txt"), "cannot read task file none.txt: No such file or directory"),
+    ):
+        done = in_process("run", *words)
+        assert done.returncode == 2
+        assert line in done.stderr
+
+
 def test_ends_without_completion(terminus, in_process):
     done = in_process("run", "task", *terminus.script(*DONE), "--max-episodes", "1", "--json")
     assert done.returncode == 1

@@ -100,6 +100,18 @@ def test_a_later_signal_ends_at_once_cl_03(terminus):
     assert record["reason"] == "SIGTERM for the second time: ended at once, without cleaning up"
 
 
+def test_ctrl_c_at_any_moment_of_the_start_prints_no_traceback(terminus):
+    """Python's own start, before the first line of ours, is left out."""
+    for delay in range(0, 60, 6):
+        process = terminus.start("plugins", PYTHONPROFILEIMPORTTIME="1")
+        read_until(process.stderr, "terminus_core")
+        process.stderr.readline()
+        time.sleep(delay / 1000)
+        process.send_signal(signal.SIGINT)
+        assert "Traceback" not in finish(process).stderr
+        assert process.returncode in (0, 130, -signal.SIGINT)
+
+
 STUCK = """
 import sys, ctypes
 from terminus_core import hookimpl

@@ -66,6 +66,32 @@ def test_two_quick_ctrl_c_still_print_the_summary(terminus):
         person.sees("code 130")
 
 
+def test_a_person_is_asked_for_what_is_missing(terminus):
+    """Without a task, without a model, with `-`, with a task that looks like an option, with a shell that completes."""
+    script = " ".join(terminus.script(*DONE))
+    with Person(terminus.folder, terminus.env, 80, 24) as person:
+        person.types(f"terminus run {script} -q")
+        person.sees("What is to be done? For example:", "task:")
+        person.types("count the stars")
+        assert "asked: count the stars" in person.is_done()
+        person.types("clear; terminus run 'any task'")
+        person.sees("openai/gpt-5", "OPENAI_API_KEY", "terminus keys set openai", "model:")
+        person.presses("C-c")
+        person.sees("model: ^C")
+        person.types("clear; terminus run '-v is what I want explained'")
+        person.sees("a task that begins with - goes after --")
+        person.types(f"clear; terminus run - {script} -q")
+        person.sees("Type the task; Ctrl-D on an empty line ends it.")
+        person.types("from the keyboard")
+        person.presses("C-d")
+        person.sees("asked: from the keyboard")
+        person.types("clear; terminus completion --install; . ~/.bashrc")
+        person.sees("It works in every new shell.")
+        person.types("terminus new-", enter=False)
+        person.presses("Tab")
+        person.sees("terminus new-plugin")
+
+
 def test_where_a_gate_may_ask_lines_are_plain(terminus):
     with Person(terminus.folder, terminus.env, 80, 24) as person:
         person.types(f"terminus run task {' '.join(terminus.script(*DONE))} --gate deny")
