@@ -143,7 +143,8 @@ def test_a_reader_that_stops_reading_stops_neither_the_run_nor_its_signals(termi
     replies = [reply("true\n", analysis=f"{n} {long}") for n in range(700)]
     process = terminus.start("run", "task", *terminus.script(*replies, *DONE))
     folder = wait_for(lambda: next(iter(terminus.runs), None))
-    wait_for(lambda: json.loads((folder / "run.json").read_text())["status"] == "completed")
+    record = folder / "run.json"
+    wait_for(lambda: record.exists() and json.loads(record.read_text())["status"] == "completed")
     process.send_signal(signal.SIGTERM)
     process.wait(WAIT_SEC)
     assert process.returncode == 143

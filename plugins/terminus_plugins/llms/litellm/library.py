@@ -70,6 +70,7 @@ def _import(module: Future[Any]) -> None:
         module.set_exception(ConfigError(f"llm 'litellm': the library does not load: {error!r}"))
     else:
         litellm.suppress_debug_info = True
+        litellm.disable_aiohttp_transport = True  # its sessions are never closed
         if "LITELLM_LOG" not in os.environ:
             # Its own handlers write to stderr; what matters comes as exceptions.
             for name in _LOGGERS:
