@@ -234,7 +234,9 @@ class ControlChannel(Channel):
     def _stay(self, attached: Attached) -> None:
         """Go back to our session if something in it has led this client away: tmux tells a client of one only."""
         if attached.session != OURS:
-            self._send(ControlRequest(f"switch-client -t {PANE}\n".encode(), 1, None, 0))
+            self._on_gap()  # meanwhile tmux tells of the other session: a prompt may be missed
+            back = ControlRequest(f"switch-client -t {PANE}\n".encode(), 1, lambda _: self._on_repair(0.0), 0)
+            self._send(back)
 
     def _greet(self) -> None:
         """What is written before the client is attached to a session is run before the command that makes it."""

@@ -60,6 +60,15 @@ trap "" INT QUIT
 {tmux} set-option -p -t "$TMUX_PANE" @ended "$status" 2>/dev/null
 printf "\\033]133;X;%s;%s\\007" {token} "$status"
 exec sleep 2147483647"""
+# Until the server has gone; one whose socket somebody has removed is ended by its process id, after a second.
+_GONE = """\
+n=0
+while [ $n -lt 100 ] && {is_ours} 2>/dev/null; do
+  n=$((n + 1))
+  [ $n -ne 50 ] || kill -9 {server} 2>/dev/null
+  sleep 0.02 2>/dev/null || sleep 1
+done
+"""
 DEFAULT_SHELL = "if command -v bash >/dev/null 2>&1; then exec bash --login; else exec sh -l; fi"
 
 
@@ -138,11 +147,12 @@ class Place:
     def remove(self, server: str) -> str:
         """End the server, one that hangs too if its process id is known, and take its folder away."""
         folder = shlex.quote(self.folder)
-        kill = f"{self.client} kill-server"
+        kill, wait = f"{self.client} kill-server", ""
         if server:  # the number may be another process's by now, which Linux can tell
-            words = f"/proc/{server}/cmdline"
-            kill = f"[ -e /proc/self ] && ! grep -qF {folder}/socket {words} || kill -9 {server}"
-        return f"[ -S {folder}/socket ] && {{ {kill}; }} 2>/dev/null; rm -rf {folder}"
+            is_ours = f"grep -qF {folder}/socket /proc/{server}/cmdline"
+            kill = f"[ -e /proc/self ] && ! {is_ours} || kill -9 {server}"
+            wait = _GONE.format(is_ours=is_ours, server=server)
+        return f"[ -S {folder}/socket ] && {{ {kill}; }} 2>/dev/null; {wait}rm -rf {folder}"
 
     def leave(self) -> str:
         """Let the server live on without an owner, so that it is never swept; if it is gone, remove its folder."""
