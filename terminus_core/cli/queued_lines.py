@@ -7,12 +7,14 @@ import select
 import threading
 import time
 from collections import deque
+from collections.abc import Callable
 from typing import TextIO
 
 from terminus_core.cli.printing import Lines
 
 MAX_WAITING = 4_000_000
 """Characters that may wait for a slow reader; what comes after them is counted and left out."""
+HURRIED_SEC = 1.0
 
 
 class QueuedLines(Lines):
@@ -55,16 +57,17 @@ class QueuedLines(Lines):
             self._size += len(text)
             self._changed.notify_all()
 
-    def drain(self, seconds: float | None = None) -> bool:
-        """Wait until all is written, at most so long; whether it is."""
-        end = None if seconds is None else time.monotonic() + seconds
+    def drain(self, is_hurried: Callable[[], bool] = lambda: True) -> None:
+        """Wait until all is written.
+
+        Args:
+            is_hurried: as soon as it is true, the wait lasts at most :data:`HURRIED_SEC` more.
+        """
+        end: float | None = None
         with self._changed:
-            while self._waiting:
-                rest = 0.1 if end is None else min(0.1, end - time.monotonic())  # short: a signal has its turn between
-                if rest <= 0:
-                    return False
-                self._changed.wait(rest)
-        return True
+            while self._waiting and (end is None or time.monotonic() < end):
+                self._changed.wait(0.1)  # short: a signal has its turn between
+                end = time.monotonic() + HURRIED_SEC if end is None and is_hurried() else end
 
     def _work(self) -> None:
         while True:

@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -67,7 +67,7 @@ def run_agent(instruction: str, options: Mapping[str, Any], loaded: LoadedSettin
         summarize(result, console.lines, view, time.monotonic() - started)
         if any(limit.was_reached for limit in limits):
             console.lines.write(HINT)
-        console.drain()
+        console.drain(lambda: interrupts.first is not None)
     if options["as_json"]:
         print_json(result.to_json())
     return _exit_code(result, end)
@@ -115,10 +115,10 @@ class _Console:
 
         return PanelView(self.lines)
 
-    def drain(self) -> None:
-        """Wait until all is written."""
-        self.errors.drain()
-        self.lines.drain()
+    def drain(self, is_hurried: Callable[[], bool] = lambda: True) -> None:
+        """Wait until all is written, or until it is too late for that."""
+        for lines in (self.errors, self.lines):
+            lines.drain(is_hurried)
 
     def leave(self) -> None:
         """Put the terminal right before the program ends at once."""
