@@ -8,7 +8,9 @@ from typing import Any
 import click
 
 from terminus_core.cli.command_group import CommandGroup
-from terminus_core.cli.options import agent_options, common_options, run_options
+from terminus_core.cli.config import config
+from terminus_core.cli.keys import keys
+from terminus_core.cli.options import common_options, run_options
 
 
 def _print_version(context: click.Context, _: click.Parameter, value: bool) -> None:
@@ -102,11 +104,5 @@ def new_plugin(name: str, role: str, folder: str) -> None:
     writing.new_plugin(name, role, Path(folder), commands)
 
 
-@terminus.command()
-@agent_options
-@common_options
-def config(**options: Any) -> None:
-    """List every setting, its value, and where it comes from."""
-    from terminus_core.cli.list_commands import list_settings  # noqa: PLC0415 - heavy
-
-    list_settings(options)
+terminus.add_command(config)
+terminus.add_command(keys)

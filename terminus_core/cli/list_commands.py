@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import inspect
 import json
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable, Mapping
 from contextlib import nullcontext, redirect_stdout
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from terminus_core.cli.cost_limit import DEFAULT_USD
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.option_settings import read_settings
 from terminus_core.cli.printing import Lines, literal, print_json
@@ -18,7 +21,7 @@ from terminus_core.hook_rules import OBSERVABLE, SPECS, read_hookimpls
 from terminus_core.manager import PluginManager
 from terminus_core.masking import mask_secrets
 from terminus_core.roles import ROLES
-from terminus_core.settings import AgentSettings
+from terminus_core.settings import AgentSettings, nearest
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -103,8 +106,12 @@ class _Setting:
     description: str
 
 
-def list_settings(options: Mapping[str, Any]) -> None:
-    """Print every setting: value with secrets masked, and where it comes from.
+def list_settings(options: Mapping[str, Any], prefix: str = "") -> None:
+    """Print settings: value with secrets masked, where it comes from, what it means.
+
+    Args:
+        options: the command's options.
+        prefix: only settings whose keys begin with it.
 
     Raises:
         ConfigError: a setting is unknown or wrong.
@@ -112,12 +119,26 @@ def list_settings(options: Mapping[str, Any]) -> None:
     """
     loaded, manager = _open(options)
     manager.check(loaded.settings)
-    settings = list(_settings(loaded, manager))
+    everything = list(_settings(loaded, manager))
+    settings = [each for each in everything if f"{each.key}.".startswith(prefix)]
+    if not settings:
+        tables = sorted({each.key.rpartition(".")[0] for each in everything})
+        raise ConfigError(f"no setting begins with {prefix!r}; {nearest(prefix, tables)}")
     if options["as_json"]:
         print_json([asdict(setting) for setting in settings])
         return
-    rows = [(each.key, _shown(each.value), each.origin) for each in settings]
-    Lines(sys.stdout).table(("setting", "value", "from"), rows)
+    lines = Lines(sys.stdout)
+    width = min(100, shutil.get_terminal_size().columns) if lines.is_terminal else None
+    for each in settings:
+        line = literal(f"{each.key} = {_shown(each.value)} ({each.origin})")
+        meaning = literal(each.description)
+        if width is None:
+            lines.write(f"{line}  # {meaning}" if meaning else line)
+            continue
+        for row in textwrap.wrap(line, width, subsequent_indent="    "):
+            lines.write(row, bold=each.origin != "default")
+        for row in textwrap.wrap(meaning, width, initial_indent="    ", subsequent_indent="    "):
+            lines.write(row, dim=True)
 
 
 def _shown(value: Any) -> str:
@@ -160,6 +181,8 @@ def _setting(loaded: LoadedSettings, table: str, field: str, value: Any, model: 
     if origin == "default" and table != "agent" and field in AgentSettings.model_fields:
         shared = loaded.origin(f"agent.{field}")
         origin = shared if shared == "default" else f"agent.{field}, {shared}"
+    if origin == "default" and key == "agent.max_cost_usd":
+        value, origin = DEFAULT_USD, "default of the command line"
     if origin == "default" and value is None and model.model_fields[field].is_required():
         origin = "required"
     return _Setting(key, mask_secrets({key: value})[key], origin, model.model_fields[field].description or "")

@@ -16,6 +16,7 @@ import anyio
 from terminus_core.agent import Agent
 from terminus_core.cli.cost_limit import HINT, DefaultCostLimit
 from terminus_core.cli.exit_codes import SIGNAL_BASE, ExitCode
+from terminus_core.cli.key_store import apply_keys
 from terminus_core.cli.live import LiveView
 from terminus_core.cli.logs import configure_logging
 from terminus_core.cli.option_settings import read_settings
@@ -48,7 +49,9 @@ def run_agent(instruction: str, options: Mapping[str, Any], loaded: LoadedSettin
         TerminusError: there was no run to speak of: wrong settings, a missing part.
     """
     console = _Console(options)
-    loaded = loaded or read_settings(options)
+    if loaded is None:
+        apply_keys()
+        loaded = read_settings(options)
     if not options["as_json"]:
         ask_for_model(loaded)
     started = time.monotonic()

@@ -120,9 +120,10 @@ def test_config_says_where_each_setting_comes_from(terminus, monkeypatch, in_pro
     assert settings["agent.max_episodes"]["description"]
     table = in_process("config", *words)
     assert "not-a-real-key" not in table.stdout
-    assert [line.split() for line in table.stdout.splitlines() if line.startswith("agent.max_episodes ")] == [
-        ["agent.max_episodes", "9", "command", "line"]
-    ]
+    assert "agent.max_episodes = 9 (command line)  # episodes until the run ends" in table.stdout.splitlines()
+    some = in_process("config", "session.tmux.pane", *words).stdout.splitlines()
+    assert [line.split()[0] for line in some] == ["session.tmux.pane_width", "session.tmux.pane_height"]
+    assert "no setting begins with 'sessions'; did you mean" in in_process("config", "sessions").stderr
 
 
 REQUIRED = """
