@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from terminus_core.agent import Agent
-    from terminus_core.chat import Chat, ContentPart, LLMRequest, LLMResponse, Message, Usage
+    from terminus_core.chat import Chat, ContentPart, LLMRequest, LLMResponse, Message, RequestFailure, Usage
     from terminus_core.errors import (
         ConfigError,
         ContextLengthExceededError,
@@ -91,6 +91,7 @@ __all__ = [
     "PartFailedError",
     "PluginError",
     "PluginManager",
+    "RequestFailure",
     "ResponseParser",
     "Run",
     "RunLimitReached",
@@ -125,7 +126,7 @@ _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
     "masking": "is_secret_name mask_text secret_names secret_texts secret_variables",
-    "chat": "Chat ContentPart LLMRequest LLMResponse Message Usage",
+    "chat": "Chat ContentPart LLMRequest LLMResponse Message RequestFailure Usage",
     "settings": "Settings",
     "values": "ActionCall Command Completion ExecResult Handoff Marker ParseResult RunStatus SessionEvent "
     "SessionOptions Subagent TerminalText Turn",

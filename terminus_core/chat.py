@@ -59,6 +59,23 @@ class Usage:
                 setattr(self, name, (getattr(self, name) or 0) + more)
 
 
+@dataclass(slots=True, kw_only=True)
+class RequestFailure:
+    """A request to the model that failed and will be followed by another one.
+
+    Attributes:
+        reason: one line, without secrets.
+        attempt: which request failed, counted from 1 for each answer wanted.
+        max_attempts: how many are sent at most.
+        pause_sec: seconds until the next one.
+    """
+
+    reason: str
+    attempt: int
+    max_attempts: int
+    pause_sec: float
+
+
 @dataclass(slots=True)
 class LLMRequest:
     """What one model call is asked with.
@@ -68,12 +85,14 @@ class LLMRequest:
         tools: native tool definitions in OpenAI's form, if the parser has any.
         max_output_tokens: the most tokens that the answer may have, ``None`` for the model's own limit.
         on_attempt: to be called with 1, 2, … just before each request is sent.
+        on_failure: to be called when a request has failed and another one will follow, before the pause between them.
     """
 
     messages: list[Message]
     tools: list[dict[str, Any]] | None = None
     max_output_tokens: int | None = None
     on_attempt: Callable[[int], None] = lambda attempt: None  # noqa: ARG005 - the default listens to nothing
+    on_failure: Callable[[RequestFailure], None] = lambda failure: None  # noqa: ARG005 - as above
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from terminus_core.masking import MASK
 from terminus_core.redaction import redacted
 
 if TYPE_CHECKING:
-    from terminus_core.chat import LLMResponse, Message
+    from terminus_core.chat import LLMResponse, Message, RequestFailure
     from terminus_core.result import RunResult
     from terminus_core.run import Run
     from terminus_core.trajectory import Step
@@ -81,6 +81,10 @@ class Hooks:
     def request_started(self, run: Run, attempt: int) -> None:
         """Publish ``terminus_request_started``."""
         self._notify("terminus_request_started", run, attempt=attempt)
+
+    def request_failed(self, run: Run, failure: RequestFailure) -> None:
+        """Publish ``terminus_request_failed``."""
+        self._notify("terminus_request_failed", run, failure=failure)
 
     def response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:
         """Publish ``terminus_response_received``."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pluggy
 
 if TYPE_CHECKING:
-    from terminus_core.chat import LLMResponse, Message
+    from terminus_core.chat import LLMResponse, Message, RequestFailure
     from terminus_core.result import RunResult
     from terminus_core.roles import (
         LLM,
@@ -125,6 +125,14 @@ def terminus_run_started(run: Run) -> None:
 @hookspec
 def terminus_request_started(run: Run, attempt: int) -> None:
     """A request to the model is about to be sent; ``attempt`` counts from 1 for each answer wanted.
+
+    Implemented by plugins and observers. A failing implementation is logged, the others are still called.
+    """
+
+
+@hookspec
+def terminus_request_failed(run: Run, failure: RequestFailure) -> None:
+    """A request to the model failed and another one will follow, after a pause.
 
     Implemented by plugins and observers. A failing implementation is logged, the others are still called.
     """

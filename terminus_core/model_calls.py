@@ -74,7 +74,13 @@ async def _call(
     limit = run.settings.agent.max_cost_usd
     if limit is not None and (run.totals.cost_usd or 0.0) >= limit:
         raise RunLimitReached("max_cost_usd", f"the run has cost {limit:g} US dollars")
-    request = LLMRequest(messages, tools, max_output_tokens, lambda n: run.hooks.request_started(run, n))
+    request = LLMRequest(
+        messages,
+        tools,
+        max_output_tokens,
+        on_attempt=lambda attempt: run.hooks.request_started(run, attempt),
+        on_failure=lambda failure: run.hooks.request_failed(run, failure),
+    )
     response = await run.llm.call(request)
     response = normalize(returned(run.who(run.llm), "call", response, LLMResponse))
     cost = response.usage.cost_usd if response.usage else None

@@ -33,9 +33,9 @@ class Activity:
         again = f" (attempt {attempt})" if attempt > 1 else ""
         self._set(f"waiting for the model{again}")
 
-    def retry(self, reason: str, pause_sec: float, attempt: int, attempts: int) -> None:
+    def retry(self, words: str) -> None:
         """A request failed, and another one follows after a pause."""
-        self._set(f"retrying in {pause_sec:.1f} s (attempt {attempt} of {attempts}): {reason}", counts=False)
+        self._set(words, counts=False)
 
     def answered(self, commands: list[Command]) -> None:
         """The model's response is there."""

@@ -8,7 +8,7 @@ from terminus_core.cli.printing import Lines, literal, shorten
 from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from terminus_core.chat import LLMResponse, Usage
+    from terminus_core.chat import LLMResponse, RequestFailure, Usage
     from terminus_core.result import RunResult
     from terminus_core.run import Run
     from terminus_core.trajectory import Step
@@ -35,6 +35,7 @@ class LiveView:
         """The plan of the newest response, or what stood in its place."""
         self._asked: list[Command] = []
         self._sent = 0
+        self._failed_attempt = 0
 
     async def follow(self) -> None:
         """Runs beside the run, for views that draw; lines need nothing."""
@@ -60,9 +61,15 @@ class LiveView:
         self._say(_place(run), f"< {_count(len(rows), 'row')}, {_count(len(text.encode()), 'byte')}{last}", dim=True)
 
     @hookimpl
+    def terminus_request_failed(self, run: Run, failure: RequestFailure) -> None:
+        """Tell why a request will be sent again, and when."""
+        self._failed_attempt = failure.attempt
+        self._say(_place(run), failed_request(failure), fg="yellow")
+
+    @hookimpl
     def terminus_request_started(self, run: Run, attempt: int) -> None:
-        """Tell about requests that had to be sent again."""
-        if attempt > 1:
+        """Tell about requests that are sent again, if the LLM did not say why."""
+        if attempt > 1 and self._failed_attempt != attempt - 1:
             self._say(_place(run), f"asking again (attempt {attempt})", fg="yellow")
 
     @hookimpl
@@ -115,6 +122,12 @@ class LiveView:
     def _write(self, line: str, **style: object) -> None:
         if self._lines is not None:
             self._lines.write(line, **style)
+
+
+def failed_request(failure: RequestFailure) -> str:
+    """Why, how long, and which attempt is next."""
+    attempt = f"attempt {failure.attempt + 1} of {failure.max_attempts}"
+    return f"retrying in {failure.pause_sec:.1f} s ({attempt}): {failure.reason}"
 
 
 def spent(totals: Usage) -> str:

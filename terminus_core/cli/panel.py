@@ -10,14 +10,14 @@ import anyio
 import click
 
 from terminus_core.cli.activity import Activity
-from terminus_core.cli.live import LiveView, spent
+from terminus_core.cli.live import LiveView, failed_request, spent
 from terminus_core.cli.panel_lines import PanelLines, rows_of
 from terminus_core.cli.printing import literal
 from terminus_core.errors import TerminusError
 from terminus_core.hookspecs import hookimpl
 
 if TYPE_CHECKING:
-    from terminus_core.chat import LLMResponse
+    from terminus_core.chat import LLMResponse, RequestFailure
     from terminus_core.run import Run
     from terminus_core.values import Command, ParseResult, SessionEvent
 
@@ -73,6 +73,12 @@ class PanelView(LiveView):
         """Count the seconds until the answer."""
         super().terminus_request_started(run, attempt)
         self._activity.ask(attempt)
+
+    @hookimpl
+    def terminus_request_failed(self, run: Run, failure: RequestFailure) -> None:
+        """Say why it takes longer."""
+        super().terminus_request_failed(run, failure)
+        self._activity.retry(failed_request(failure))
 
     @hookimpl
     def terminus_response_received(self, run: Run, response: LLMResponse, reply: ParseResult) -> None:

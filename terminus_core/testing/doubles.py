@@ -23,6 +23,7 @@ from terminus_core import (
     Marker,
     Message,
     ParseResult,
+    RequestFailure,
     Run,
     RunResult,
     Session,
@@ -254,6 +255,11 @@ class EventRecorder:
     def terminus_request_started(self, attempt: int) -> None:
         """Keep the attempt."""
         self.events.append(("request_started", attempt))
+
+    @hookimpl
+    def terminus_request_failed(self, failure: RequestFailure) -> None:
+        """Keep the failure."""
+        self.events.append(("request_failed", failure))
 
     @hookimpl
     def terminus_response_received(self, response: LLMResponse, reply: ParseResult) -> None:

@@ -14,7 +14,7 @@ from types import SimpleNamespace
 import anyio
 import pytest
 
-from terminus_core import LLM, ActionCall, Agent, Gate, LLMRequest, Message
+from terminus_core import LLM, ActionCall, Agent, Gate, LLMRequest, Message, RequestFailure
 from terminus_core.hook_rules import OBSERVABLE, SPECS
 from tests.support.markdown_blocks import blocks, write_files
 from tests.support.provider_server import ProviderServer, answer
@@ -79,6 +79,7 @@ class Flaky(LLM):
 
     async def call(self, request):
         request.on_attempt(1)
+        request.on_failure(RequestFailure(reason="it was lost", attempt=1, max_attempts=2, pause_sec=0.0))
         return await self._llm.call(
             LLMRequest(request.messages, on_attempt=lambda number: request.on_attempt(number + 1))
         )
@@ -162,6 +163,7 @@ EFFECTS = {
     "terminus_register_observers": lambda done: done.result.metadata["slowest"][0] > 0,
     "terminus_run_started": lambda done: done.files["watch.txt"] == "\n",
     "terminus_request_started": lambda done: done.result.metadata["retries"] == 6,
+    "terminus_request_failed": lambda done: done.result.metadata["reasons"] == ["1 of 2: it was lost"] * 6,
     "terminus_response_received": lambda done: (
         [line.split(",")[0] + line.split(",")[3] for line in done.files["tokens.csv"].splitlines()]
         == ["10", "23", "30", "41", "50"]

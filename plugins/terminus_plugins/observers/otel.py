@@ -21,6 +21,7 @@ from terminus_core import (
     LLMResponse,
     Marker,
     Message,
+    RequestFailure,
     Run,
     RunResult,
     Step,
@@ -186,6 +187,13 @@ class OtelObserver:
         if self._config.content:
             begin = next((i for i in range(len(messages), 0, -1) if messages[i - 1]["role"] == "assistant"), 0)
             self._prompt = messages[begin:]
+
+    @hookimpl
+    def terminus_request_failed(self, failure: RequestFailure) -> None:
+        """End the request's span with the reason."""
+        if self._chat is not None:
+            self._chat.add_event("terminus.retry", {"terminus.pause_sec": failure.pause_sec})
+        self._end_chat(failed=OTHER, reason=failure.reason)
 
     @hookimpl
     def terminus_request_started(self, run: Run, attempt: int) -> None:

@@ -177,7 +177,7 @@ def test_in_the_pause_between_two_requests_cl_03(terminus):
             "run", "task", "--json", "-m", "openai/some-model", "--api-base", server.url, OPENAI_API_KEY="none"
         )
         assert asked.wait(200)
-        read_until(process.stderr, "task: ")
+        assert "retrying in 60.0 s (attempt 2 of " in read_until(process.stderr, "retrying in")[-1]
         process.send_signal(signal.SIGINT)
         done = finish(process)
         assert done.returncode == 130

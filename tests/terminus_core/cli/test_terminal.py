@@ -54,6 +54,35 @@ def test_the_panel_says_what_goes_on_and_leaves_its_lines(size, terminus):
     assert left.count("attach-session -r") == 1
 
 
+RETRYING = """
+import anyio
+from terminus_core import LLMResponse, RequestFailure, hookimpl
+from terminus_core.testing import FakeLLM
+class Busy(FakeLLM):
+    name = "busy"
+    def __init__(self):
+        super().__init__(["no JSON"])
+    async def call(self, request):
+        request.on_attempt(1)
+        failure = RequestFailure(reason="HTTP 429, rate limited", attempt=1, max_attempts=3, pause_sec=60.0)
+        request.on_failure(failure)
+        await anyio.sleep(60)
+@hookimpl
+def terminus_register_llms():
+    return [Busy]
+"""
+
+
+def test_a_request_that_failed_says_why_and_when_it_is_sent_again(terminus):
+    with Person(terminus.folder, terminus.env, 60, 20) as person:
+        person.types(f"terminus run task --llm busy {' '.join(terminus.plugin(RETRYING))}")
+        seen = person.sees("now   retrying in 60.0 s (attempt 2 of 3): HTTP 429, rate")
+        assert "retrying in 60.0 s (attempt 2 of 3): HTTP 429, rate limited" in person.everything
+        assert "      limited" in seen
+        person.presses("C-c")
+        assert "cancelled: SIGINT" in person.is_done()
+
+
 @pytest.mark.slow
 def test_two_quick_ctrl_c_still_print_the_summary(terminus):
     with Person(terminus.folder, terminus.env, 80, 24) as person:

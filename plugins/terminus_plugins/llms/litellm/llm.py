@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
-from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, Message, Usage
+from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, Message, RequestFailure, Usage
 from terminus_plugins.llms.common.tokens import estimate_tokens
 
 from .answers import choice_fault, replay_fields, to_response
@@ -126,6 +126,15 @@ class LiteLLM(LLM):
             asked = fault.pause_sec if isinstance(fault, TransientFault) else None
             return backoff(state) if asked is None else asked
 
+        def on_failure(state: tenacity.RetryCallState) -> None:
+            failure = RequestFailure(
+                reason=str(state.outcome.exception() if state.outcome else ""),
+                attempt=state.attempt_number,
+                max_attempts=self._config.max_attempts,
+                pause_sec=state.next_action.sleep if state.next_action else 0.0,
+            )
+            request.on_failure(failure)
+
         n_sent = 0
 
         def on_request() -> None:
@@ -138,6 +147,7 @@ class LiteLLM(LLM):
             stop=tenacity.stop_after_attempt(self._config.max_attempts),
             wait=pause,
             retry=tenacity.retry_if_exception_type(TransientFault),
+            before_sleep=on_failure,
             reraise=True,
         )
         try:
