@@ -107,10 +107,17 @@ class Agent:
                 RunFile(run.logs_dir, run.session_id, run.redact(run.instruction), run.llm.model_name) as record,
                 slow_calls.watching(),
             ):
+                run.journal.begin(
+                    session_id=run.session_id,
+                    instruction=run.instruction,
+                    model=run.llm.model_name,
+                    plugins=dict(run.plugins),
+                )
                 fault = await self._in_session(run)
                 by_plugin = fault is not None and self._parts.blame(fault, run)
                 result = run.result or run.finish(fault, by_plugin=by_plugin)
                 record.finish(result)
+                run.journal.end(status=result.status, reason=result.reason, error_kind=result.error_kind)
             self.last_result = result
             if fault is not None and (isinstance(fault, ConfigError) or not isinstance(fault, TerminusError)):
                 self.failed_run = run
@@ -306,6 +313,7 @@ class Agent:
         session.batch(len(commands))
         try:
             for index, command in enumerate(commands):
+                run.journal.typing(command.keystrokes, episode=run.n_episodes, index=index)
                 await session.send_keys(command.keystrokes, block=False, min_timeout_sec=command.duration_sec)
                 run.hooks.command_sent(run, command, index)
             return await run.look(), False, None

@@ -83,6 +83,7 @@ async def _call(
     )
     response = await run.llm.call(request)
     response = normalize(returned(run.who(run.llm), "call", response, LLMResponse))
+    run.journal.response(response, episode=run.n_episodes, purpose=kind)
     cost = response.usage.cost_usd if response.usage else None
     if limit is not None and cost is None and run.llm.knows_price is None:
         raise RunLimitReached("max_cost_usd", f"{run.llm.model_name} does not tell what its answers cost")

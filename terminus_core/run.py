@@ -13,6 +13,7 @@ from terminus_core import model_calls, step_building, texts, trajectory
 from terminus_core.chat import Chat, Usage
 from terminus_core.errors import TerminusError
 from terminus_core.images import keep_images
+from terminus_core.journal import Journal
 from terminus_core.part_rules import returned
 from terminus_core.redaction import redacted
 from terminus_core.result import RunResult, end_of
@@ -66,6 +67,7 @@ class Run:
         pending_completion: a claim of completion waits for its confirmation.
         summarization_count: how many times the history has been replaced.
         last_response_model_name: the newest model name that an answer gave, ``None`` before.
+        journal: keeps what must not be lost, before anything else is done with it.
         waiting_images: go to the model with the next prompt.
         rollout_details: one entry for each answer, calls beside the chat included, with ``collect_rollout_details``:
             ``episode``, ``kind`` (``turn``, or what an aside was for) and the token ids and log-probabilities given.
@@ -129,6 +131,7 @@ class Run:
         self.waiting_images: list[ContentPart] = []
         self.result: RunResult | None = None
         self.stopped: tuple[RunStatus, str] | None = None
+        self.journal: Journal = Journal(logs_dir, self.redact, self.mark_incomplete)
         self._said: list[str] = []
         self._asides: dict[str, int] = {}
 

@@ -201,7 +201,7 @@ def _traceback_place(error: BaseException, view: LiveView, console: _Console) ->
 
 def _exit_code(result: RunResult, end: _End) -> int:
     if result.status == "completed":
-        return ExitCode.COMPLETED
+        return ExitCode.INCOMPLETE if result.incomplete else ExitCode.COMPLETED
     if result.status == "cancelled" and end.signal is not None:
         return SIGNAL_BASE + end.signal
     if result.error is not None:

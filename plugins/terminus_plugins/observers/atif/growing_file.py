@@ -170,6 +170,9 @@ class _Twin:
             self._size = 0
         else:
             file = os.open(self.path, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+            if os.fstat(file).st_size < self._size:  # somebody has emptied it: writing on would leave a hole
+                os.close(file)
+                raise FileNotFoundError(errno.ENOENT, "it was truncated", self.path)
         whole = b"".join(chunks)
         data = whole + tail
         try:

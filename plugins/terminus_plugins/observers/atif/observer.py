@@ -103,6 +103,7 @@ class AtifObserver:
             self._save_replies(run, self._replies)
         for file in (*self._documents(), self._replies):
             if file is not None and not file.complete:
+                run.mark_incomplete(file.path, "it could not be written to its end")
                 logger.error("File is not complete: %s", file.path)
 
     # -- files -----------------------------------------------------------------------------------------------
