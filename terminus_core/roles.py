@@ -87,6 +87,14 @@ class Environment(Part):
         """Take nothing away, by default."""
         return
 
+    def command_to_reach(self, command: str) -> str:
+        """What a person on this machine types to run ``command`` there, with a terminal; by default the command itself.
+
+        Args:
+            command: a command line for a shell of the environment.
+        """
+        return command
+
     @abstractmethod
     async def exec(
         self,

@@ -47,7 +47,8 @@ class LiveView:
         agent = run.settings.agent
         parts = f"llm {agent.llm}, parser {agent.parser}, session {agent.session}, environment {agent.environment}"
         self._say("", f"{run.llm.model_name} ({parts})", bold=True)
-        if watch := run.session.attach_command if run.session else "":
+        if run.session is not None and run.session.attach_command:
+            watch = run.environment.command_to_reach(run.session.attach_command)
             self._write(f"to watch: {literal(watch)}")  # whole, however long: it is there to be copied
         self._say("", f"task: {run.redact(run.instruction).strip()}")
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import secrets
+import shlex
 import shutil
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Self
 
 import anyio
@@ -116,6 +118,11 @@ class ContainerEnvironment(StreamedEnvironment):
     ) -> None:
         """Remove the container that was started."""
         await self._remove()
+
+    def command_to_reach(self, command: str) -> str:
+        """By the engine's ``exec``."""
+        user = ["-u", self._config.user] if self._config.user else []
+        return shlex.join([Path(self._engine).name, "exec", "-it", *user, self._id, "sh", "-c", command])
 
     @asynccontextmanager
     async def _connect(self, user: str | None, on_stderr: Callable[[bytes], None]) -> AsyncIterator[Channel]:

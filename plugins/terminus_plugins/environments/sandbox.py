@@ -99,16 +99,23 @@ class SandboxEnvironment(StreamedEnvironment):
         """End everything in it."""
         await self._tear_down()
 
+    def command_to_reach(self, command: str) -> str:
+        """Through the namespaces, as long as this process is there."""
+        words = ["nsenter", *self._namespace_options(), "--preserve-credentials", "sh", "-c", command]
+        return shlex.join(words)
+
+    def _namespace_options(self) -> list[str]:
+        # Entered by what was opened when it was built: a number of a process may be somebody else's by now.
+        return [f"--{kind}=/proc/{os.getpid()}/fd/{door}" for kind, door in self._doors.items()]
+
     @asynccontextmanager
     async def _connect(self, user: str | None, on_stderr: Callable[[bytes], None]) -> AsyncIterator[Channel]:
         if user not in (None, "root"):
             raise EnvironmentFailedError(f"there is no user {user!r} in a sandbox: everything in it is one user's")
-        # Entered by what was opened when it was built: a number of a process may be somebody else's by now.
-        doors = [f"--{kind}=/proc/{os.getpid()}/fd/{door}" for kind, door in self._doors.items()]
         starter = ["/bin/sh", "-c", f"cd {shlex.quote(str(self._folder))} && {READ_LINE}"]
         powerless = ["setpriv", "--no-new-privs", "--bounding-set=-all", "--inh-caps=-all"]
         async with open_client(
-            ["nsenter", *doors, "--preserve-credentials", *powerless, *starter],
+            ["nsenter", *self._namespace_options(), "--preserve-credentials", *powerless, *starter],
             env=self._variables(),
             on_stderr=on_stderr,
             explain=self._explain,

@@ -8,6 +8,7 @@ import shlex
 import threading
 from contextlib import asynccontextmanager
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import anyio
@@ -80,6 +81,22 @@ class SshEnvironment(StreamedEnvironment):
     ) -> None:
         """Close every connection."""
         await self._close()
+
+    def command_to_reach(self, command: str) -> str:
+        """By ``ssh -t``, with the settings that are not SSH's own."""
+        config = self._config
+        options: list[str] = []
+        if config.port is not None:
+            options += ["-p", str(config.port)]
+        if config.user is not None:
+            options += ["-l", config.user]
+        if config.key is not None:
+            options += ["-i", str(Path(config.key).expanduser())]
+        if config.known_hosts is not None:
+            options += ["-o", f"UserKnownHostsFile={Path(config.known_hosts).expanduser()}"]
+        if config.ssh_config != SshConfig.model_fields["ssh_config"].default:
+            options += ["-F", str(Path(config.ssh_config).expanduser())]
+        return shlex.join(["ssh", "-t", *options, config.host, command])
 
     async def exec(
         self,
