@@ -23,6 +23,7 @@ def test_what_is_not_run_here_is_known():
         ("runs", "on a bare Debian 12"),
         ("runs", "on a bare Debian 12"),
         ("needs", "macOS"),
+        ("needs", "a package index"),
         ("needs", "a key"),
         ("needs", "a model server"),
     ]
