@@ -95,10 +95,11 @@ def test_two_quick_ctrl_c_still_print_the_summary(terminus):
         person.sees("code 130")
 
 
-def test_a_person_is_asked_for_what_is_missing(terminus):
-    """Without a task, without a model, with `-`, with a task that looks like an option, with a shell that completes."""
+@pytest.mark.parametrize("size", SIZES[:2], ids=lambda size: "x".join(map(str, size)))
+def test_a_person_is_asked_for_what_is_missing(size, terminus):
+    """Without a task, without a model, with `-`, with a task that looks like an option; keys, lists, completion."""
     script = " ".join(terminus.script(*DONE))
-    with Person(terminus.folder, terminus.env, 80, 24) as person:
+    with Person(terminus.folder, terminus.env, *size) as person:
         person.types(f"terminus run {script} -q")
         person.sees("What is to be done? For example:", "task:")
         person.types("count the stars")
@@ -114,6 +115,15 @@ def test_a_person_is_asked_for_what_is_missing(terminus):
         person.types("from the keyboard")
         person.presses("C-d")
         person.sees("asked: from the keyboard")
+        person.types("clear; terminus keys set openai")
+        person.sees("OPENAI_API_KEY (not shown):")
+        person.types("typed-in-secret")
+        assert "typed-in-secret" not in person.sees("OPENAI_API_KEY is kept in")
+        person.types("clear; terminus runs")
+        person.sees("count the stars", "completed")
+        person.types("clear; tput reset; terminus config agent")
+        seen = person.sees("agent.max_cost_usd = 10.0 (default of the command line)", where="everything")
+        assert "US dollars until the run ends" in seen
         person.types("clear; terminus completion --install; . ~/.bashrc")
         person.sees("It works in every new shell.")
         person.types("terminus new-", enter=False)
