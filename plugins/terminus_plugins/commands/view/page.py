@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
+import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -85,8 +86,9 @@ def write_page(places: list[RunPlace], target: Path, title: str) -> list[str]:
     page = page_of(title, {"mode": "file", "runs": summaries}, blocks)
     fresh = target.with_name(f".{target.name}.new")
     fresh.unlink(missing_ok=True)
-    fresh.touch(mode=0o600)
-    fresh.write_text(page, encoding="utf-8", errors="replace")
+    descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as file:
+        file.write(page)
     fresh.replace(target)
     return left_out
 

@@ -41,10 +41,9 @@ class RunPlace:
 
     @property
     def recording(self) -> Path | None:
-        """The recording beside the trajectory."""
-        own = self.folder / RECORDING
-        others = sorted(self.folder.glob("*.cast"))
-        return own if own.is_file() else next((path for path in others if path.is_file()), None)
+        """The recording beside the trajectory; a link is none, as it could bring any file of yours into the page."""
+        found = [self.folder / RECORDING, *sorted(self.folder.glob("*.cast"))]
+        return next((path for path in found if path.is_file() and not path.is_symlink()), None)
 
 
 def newest_run(folder: Path) -> Path:

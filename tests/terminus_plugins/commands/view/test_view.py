@@ -91,6 +91,15 @@ def test_an_odd_record_of_the_run_is_no_reason_to_show_nothing(run, capsys, reco
     assert capsys.readouterr().err == ""
 
 
+def test_a_link_brings_no_other_file_into_the_page(run, tmp_path):
+    assert main(["view", str(run)]) == 0
+    assert 'id="cast-' in (run / "report.html").read_text()
+    (run / "recording.cast").rename(tmp_path / "elsewhere")
+    (run / "recording.cast").symlink_to(tmp_path / "elsewhere")
+    assert main(["view", str(run)]) == 0
+    assert 'id="cast-' not in (run / "report.html").read_text()
+
+
 def test_no_run_at_all(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert main(["view"]) == 2
