@@ -44,7 +44,7 @@ def forgiving(*streams: TextIO) -> None:
 
 
 class Lines:
-    """Lines of text on a stream, with colour on a terminal. A reader that has gone is no fault."""
+    """Lines of text on a stream, with colour on a terminal. A reader that has gone is ignored."""
 
     def __init__(self, stream: TextIO) -> None:
         self.stream = stream
@@ -94,7 +94,7 @@ class Lines:
 
 
 def print_json(data: Any) -> None:
-    """Print one line of JSON on stdout; what JSON cannot say is told as text."""
+    """Print one line of JSON on stdout; what JSON cannot express becomes text."""
     try:
         line = json.dumps(data, default=str, allow_nan=False)
     except Exception:  # noqa: BLE001 - keys that are no texts, circles, NaN, an object that cannot be a text

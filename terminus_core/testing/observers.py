@@ -196,7 +196,7 @@ class ObserverTests(ConformanceSuite):
             assert path.is_relative_to(folder)
             assert path.stat().st_size
         others = {path for path in folder.rglob("*") if path.is_file()} - set(result.files)
-        assert {path.name for path in others} <= {"run.json"}
+        assert {path.name for path in others} <= {"run.json", "journal.jsonl"}
 
 
 def works() -> ParseResult:

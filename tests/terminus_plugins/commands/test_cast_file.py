@@ -86,7 +86,7 @@ def test_a_torn_recording_keeps_what_is_whole(tmp_path, monkeypatch, case):
 
     n_added, warnings = add_markers(path, [(0.5, "here")])
     assert n_added == 1
-    assert warnings == ['line 5 is no event and was left out: [1.4, "o", "READ']
+    assert warnings == ['line 5 is not an event and was left out: [1.4, "o", "READ']
     assert events(path) == [[0.1, "o", "$ "], [0.5, "m", "here"], [0.9, "o", "ls\r\n"]]
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
 
@@ -158,7 +158,7 @@ def test_one_bad_line_does_not_make_the_recording_useless(tmp_path, header, line
     path = write(tmp_path / "a.cast", header, '[0.5, "o", "a"]', line, '[2.0, "o", "b"]')
     n_added, warnings = add_markers(path, [(0.7, "here")])
     assert n_added == 1
-    assert warnings == [f"line 3 is no event and was left out: {line[:40].strip()}"]
+    assert warnings == [f"line 3 is not an event and was left out: {line[:40].strip()}"]
     assert [event[1:] for event in events(path)] == [["o", "a"], ["m", "here"], ["o", "b"]]
     assert read_cast(path).markers == [(0.7, "here")]
 

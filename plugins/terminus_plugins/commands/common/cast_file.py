@@ -18,7 +18,7 @@ INTERVALS = 3
 
 
 class CastError(ValueError):
-    """A file is no recording that can be read; the text says why, in one line."""
+    """A file is not a recording that can be read; the text says why, in one line."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ def read_cast(path: Path) -> Cast:
     """Read a recording; bad lines are left out and named in the warnings.
 
     Raises:
-        CastError: it is no recording of format 2 or 3.
+        CastError: it is not a recording of format 2 or 3.
         OSError: it cannot be read.
     """
     with path.open(encoding="utf-8", errors="replace", newline="\n") as file:
@@ -94,7 +94,7 @@ def read_cast(path: Path) -> Cast:
                 continue
             found = _event(line)
             if found is None:
-                cast.warnings.append(f"line {number} is no event and was left out: {line[:40].strip()}")
+                cast.warnings.append(f"line {number} is not an event and was left out: {line[:40].strip()}")
                 continue
             stamp, code, data = found
             at = at + stamp if cast.version == INTERVALS else stamp
@@ -110,7 +110,7 @@ def read_cast(path: Path) -> Cast:
 
 
 def _event(line: str) -> tuple[int, str, Any] | None:
-    """Time in microseconds, code and data of a line; ``None`` if it is no event."""
+    """Time in microseconds, code and data of a line; ``None`` if it is not an event."""
     try:
         stamp, code, data = json.loads(line)
     except (ValueError, TypeError, RecursionError):
@@ -128,7 +128,7 @@ def _header(line: str) -> dict[str, Any]:
         header = json.loads(line)
         version = header["version"]
     except (ValueError, TypeError, KeyError, RecursionError):
-        raise CastError("it is no asciicast recording: its first line is no header") from None
+        raise CastError("it is not an asciicast recording: its first line is not a header") from None
     if version not in (2, 3):
         raise CastError(f"asciicast format {version!r} is not supported, only 2 and 3")
     return dict(header)
@@ -148,7 +148,7 @@ def add_markers(path: Path, markers: Iterable[tuple[float, str]], target: Path |
         How many markers were added, and warnings about lines that were left out.
 
     Raises:
-        CastError: it is no recording of format 2 or 3; it is left as it was.
+        CastError: it is not a recording of format 2 or 3; it is left as it was.
         OSError: it cannot be read, or the new file not be written; likewise.
     """
     cast = read_cast(path)

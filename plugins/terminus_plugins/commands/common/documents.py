@@ -38,7 +38,7 @@ Json = dict[str, Any]
 
 
 class DocumentError(ValueError):
-    """A file is no trajectory; the text says why, in one line."""
+    """A file is not a trajectory; the text says why, in one line."""
 
 
 def read_documents(path: Path) -> dict[str, Json]:
@@ -59,7 +59,7 @@ def read_steps(trajectory: Path) -> list[Json]:
     """The steps of a trajectory and its continuations, in order.
 
     Raises:
-        DocumentError: it is no trajectory.
+        DocumentError: it is not a trajectory.
         OSError: it cannot be opened.
     """
     return [step for document in chain_of(read_documents(trajectory)) for step in document["steps"]]
@@ -158,9 +158,9 @@ def _load(path: Path) -> Json:
     try:
         data = json.loads(path.read_bytes().decode("utf-8", "replace"))
     except (ValueError, RecursionError):
-        raise DocumentError(f"{path} is no JSON document") from None
+        raise DocumentError(f"{path} is not a JSON document") from None
     if not isinstance(data, dict) or not isinstance(data.get("steps"), list):
-        raise DocumentError(f"{path} is no ATIF trajectory: it has no list of steps")
+        raise DocumentError(f"{path} is not an ATIF trajectory: it has no list of steps")
     return data
 
 

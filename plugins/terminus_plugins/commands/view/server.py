@@ -34,7 +34,7 @@ class ReportServer(ThreadingHTTPServer):
         port: 0 takes a free one.
 
     Raises:
-        OSError: the port cannot be had.
+        OSError: the port cannot be opened.
         ConfigError: there is no run at ``path``.
     """
 

@@ -256,7 +256,7 @@ class CastFile:
     # -- a file that is there already ------------------------------------------------------------------------
 
     def _repair(self) -> _Found | None:
-        """Read what is there and cut off a torn end; ``None`` if there is no event and no header."""
+        """Read what is there and cut off a torn end; ``None`` if there is not an event and no header."""
         self._size = 0
         with open(self._file, "rb", closefd=False) as file:
             found = _scan(file)
@@ -275,7 +275,7 @@ def _scan(file: BinaryIO) -> _Found | None:
         version, started = header["version"], int(header.get("timestamp") or time.time())
     except (ValueError, TypeError, KeyError):
         if head.endswith(b"\n"):
-            raise ValueError("the file that is there is no asciicast recording") from None
+            raise ValueError("the file that is there is not an asciicast recording") from None
         return None  # nothing, or a header that a kill has torn
     if version not in (2, 3):
         raise ValueError(f"the recording that is there has format {version}; 2 and 3 can be continued")

@@ -231,13 +231,13 @@ def test_problems_are_said(save):
     folder = save("run", trajectory([prompt_step()]), [[0.5, "o", "a"]])
     with (folder / "recording.cast").open("a") as file:
         file.write('[0.9, "o", "to')
-    assert read(folder)["problems"] == ['recording.cast: line 3 is no event and was left out: [0.9, "o", "to']
+    assert read(folder)["problems"] == ['recording.cast: line 3 is not an event and was left out: [0.9, "o", "to']
     (folder / "recording.cast").write_text("no recording\n")
     (folder / "trajectory.json").write_text("torn {")
     problems = read(folder)["problems"]
     assert len(problems) == 2
-    assert "is no JSON document" in problems[0]
-    assert "its first line is no header" in problems[1]
+    assert "is not a JSON document" in problems[0]
+    assert "its first line is not a header" in problems[1]
 
 
 def test_a_summary_is_small(save):

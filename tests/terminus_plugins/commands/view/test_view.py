@@ -58,8 +58,8 @@ def test_a_file_or_a_folder_and_another_target(run, capsys, tmp_path):
     ("arguments", "said"),
     [
         (["view", "absent"], "absent does not exist"),
-        (["view", __file__], "test_view.py is no JSON document"),
-        (["view", "--serve", __file__], "test_view.py is no JSON document"),
+        (["view", __file__], "test_view.py is not a JSON document"),
+        (["view", "--serve", __file__], "test_view.py is not a JSON document"),
         (["view", "."], None),
         (["view", "-o", "no/such/folder/a.html"], "cannot write"),
     ],
@@ -148,8 +148,8 @@ def test_a_clock_that_differs_is_corrected(run, tmp_path):
     ("cast", "trajectory", "said"),
     [
         pytest.param('{"version": 1}\n', None, "is left as it was: asciicast format 1", id="as-03 format 1"),
-        ("text\n", None, "its first line is no header"),
-        (None, "{}", "is no ATIF trajectory"),
+        ("text\n", None, "its first line is not a header"),
+        (None, "{}", "is not an ATIF trajectory"),
         (None, "", "No such file"),
     ],
 )

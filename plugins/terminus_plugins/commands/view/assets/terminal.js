@@ -110,7 +110,7 @@ class Terminal {
       await this.play(isLive ? NEVER : await this.now());
       if (isFirst) this.tab = "recording";
     } else if (isServed && run.status === "running") {
-      this.say("There is no recording; the text of each step is shown.");
+      this.say("There is not a recording; the text of each step is shown.");
     }
     this.draw();
   }
