@@ -71,7 +71,7 @@ def test_odd_steps_become_text(tmp_path, step):
 def test_what_is_no_trajectory_is_said_in_one_line(tmp_path, text):
     path = tmp_path / "t.json"
     path.write_text(text)
-    with pytest.raises(DocumentError, match=r"is no (JSON document|ATIF trajectory)") as caught:
+    with pytest.raises(DocumentError, match=r"is not (a JSON document|an ATIF trajectory)") as caught:
         read_documents(path)
     assert "\n" not in str(caught.value)
 
