@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     )
     from terminus_core.hookspecs import hookimpl, hookspec
     from terminus_core.manager import PluginManager
-    from terminus_core.masking import is_secret_name, mask_text, secret_names, secret_texts, secret_variables
     from terminus_core.result import RunResult
     from terminus_core.roles import (
         LLM,
@@ -41,6 +40,14 @@ if TYPE_CHECKING:
         SessionBackend,
     )
     from terminus_core.run import Run
+    from terminus_core.secrets import (
+        SECRET_FORMS,
+        is_secret_name,
+        mask_text,
+        secret_names,
+        secret_texts,
+        secret_variables,
+    )
     from terminus_core.settings import Settings
     from terminus_core.trajectory import ImageSource, ObservationResult, Step, ToolCall, Trajectory
     from terminus_core.values import (
@@ -61,6 +68,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "LLM",
+    "SECRET_FORMS",
     "Action",
     "ActionCall",
     "Agent",
@@ -125,7 +133,7 @@ __all__ = [
 _HOMES = {
     "errors": "RunLimitReached",
     "hookspecs": "hookimpl hookspec",
-    "masking": "is_secret_name mask_text secret_names secret_texts secret_variables",
+    "secrets": "SECRET_FORMS is_secret_name mask_text secret_names secret_texts secret_variables",
     "chat": "Chat ContentPart LLMRequest LLMResponse Message RequestFailure Usage",
     "settings": "Settings",
     "values": "ActionCall Command Completion ExecResult Handoff Marker ParseResult RunStatus SessionEvent "

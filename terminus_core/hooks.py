@@ -17,8 +17,7 @@ import pluggy
 from terminus_core import hookspecs, slow_calls
 from terminus_core.errors import ConfigError, PluginError
 from terminus_core.hook_rules import OBSERVABLE, OPTIONS, SPECS, HookImpl, read_hookimpls
-from terminus_core.masking import MASK
-from terminus_core.redaction import redacted
+from terminus_core.secrets import MASK, redacted
 
 if TYPE_CHECKING:
     from terminus_core.chat import LLMResponse, Message, RequestFailure

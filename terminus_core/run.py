@@ -15,8 +15,8 @@ from terminus_core.errors import TerminusError
 from terminus_core.images import keep_images
 from terminus_core.journal import Journal
 from terminus_core.part_rules import returned
-from terminus_core.redaction import redacted
 from terminus_core.result import RunResult, end_of
+from terminus_core.secrets import redacted
 from terminus_core.trajectory import Observation, ObservationResult, Step, SubagentTrajectoryRef, ToolCall
 from terminus_core.values import Handoff, Marker, RunStatus, Subagent, TerminalText
 

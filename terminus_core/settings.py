@@ -21,7 +21,7 @@ from typing import Annotated, Any, ClassVar, Literal, NoReturn
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, field_validator
 
 from terminus_core.errors import ConfigError
-from terminus_core.masking import mask_secrets
+from terminus_core.secrets import mask_secrets
 
 ENV_PREFIX = "TERMINUS_"
 

@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
-from terminus_core.redaction import redacted
+from terminus_core.secrets import redacted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

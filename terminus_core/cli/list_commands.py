@@ -19,8 +19,8 @@ from terminus_core.cli.printing import Lines, literal, print_json
 from terminus_core.errors import ConfigError, PluginError
 from terminus_core.hook_rules import OBSERVABLE, SPECS, read_hookimpls
 from terminus_core.manager import PluginManager
-from terminus_core.masking import mask_secrets
 from terminus_core.roles import ROLES
+from terminus_core.secrets import mask_secrets
 from terminus_core.settings import AgentSettings, nearest
 
 if TYPE_CHECKING:

@@ -28,8 +28,8 @@ from terminus_core.cli.summary import absolute, summarize
 from terminus_core.cli.task import ask_for_model
 from terminus_core.errors import SessionClosedError, TerminusError
 from terminus_core.hooks import one_line
-from terminus_core.masking import mask_text
 from terminus_core.result import RunResult
+from terminus_core.secrets import mask_text
 
 if TYPE_CHECKING:
     from anyio import CancelScope

@@ -13,7 +13,7 @@ from typing import Any
 from terminus_core.cli.private_file import write_private_file
 from terminus_core.errors import ConfigError
 from terminus_core.manager import PluginManager
-from terminus_core.masking import is_secret_name
+from terminus_core.secrets import is_secret_name
 from terminus_core.settings import default_config_file, load_settings, read_value
 
 _HEADER = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")

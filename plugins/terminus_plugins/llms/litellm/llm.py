@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import logging
+import os
 import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
-from terminus_core import LLM, ConfigError, ContextLengthExceededError, LLMError, Message, RequestFailure, Usage
+from terminus_core import (
+    LLM,
+    ConfigError,
+    ContextLengthExceededError,
+    LLMError,
+    Message,
+    RequestFailure,
+    Usage,
+    mask_text,
+    secret_texts,
+    secret_variables,
+)
 from terminus_plugins.llms.common.tokens import estimate_tokens
 
 from .answers import choice_fault, replay_fields, to_response
@@ -18,7 +30,6 @@ from .faults import TransientFault, explain, explain_answer
 from .hearing import Hearing, ListeningClient
 from .library import begin_import
 from .lookup import Prices, look_up, price
-from .masking import mask_secrets
 from .settings import LiteLLMConfig
 from .threads import run_in_daemon_thread
 from .unread import as_chat
@@ -214,7 +225,7 @@ class LiteLLM(LLM):
         return response
 
     def _mask(self, text: str) -> str:
-        return mask_secrets(text, self._config.model_dump())
+        return mask_text(text, (*secret_texts(self._config.model_dump()), *secret_variables(os.environ)))
 
     def _named(self, fault: TransientFault | LLMError, without: set[str]) -> Exception:
         if isinstance(fault, TransientFault):

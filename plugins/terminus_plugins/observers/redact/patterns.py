@@ -7,7 +7,7 @@ import re
 from bisect import bisect_right
 from typing import TYPE_CHECKING
 
-from terminus_core import secret_variables
+from terminus_core import SECRET_FORMS, secret_variables
 from terminus_plugins.observers.redact.pem import key_spans
 from terminus_plugins.observers.redact.rows import wraps
 
@@ -22,28 +22,6 @@ SHORTEST = 8
 
 LONGEST_WAIT = 4096
 """Characters at the end of a piece that wait for the next one, at most."""
-
-PATTERNS = {
-    "sk-": r"\bsk-[\w-]{16,}",  # OpenAI, Anthropic, OpenRouter and others
-    **{f"{start}_": rf"\b{start}_[\w-]{{16,}}" for start in ("gsk", "r8", "hf", "npm", "shpat", "dop_v1")},
-    **{f"{start}-": rf"\b{start}-[\w-]{{16,}}" for start in ("xai", "nvapi", "pplx", "csk", "glpat", "pypi")},
-    "k_live_": r"\b[srp]k_live_\w{16,}",  # Stripe
-    "k_test_": r"\b[srp]k_test_\w{16,}",
-    "gh": r"\bgh[pousr]_\w{20,}",
-    "github_pat_": r"\bgithub_pat_\w{20,}",
-    "AKIA": r"\bAKIA[0-9A-Z]{16}\b",
-    "ASIA": r"\bASIA[0-9A-Z]{16}\b",
-    "AIza": r"\bAIza[\w-]{30,}",
-    "ya29.": r"\bya29\.[\w-]{20,}",
-    "xox": r"\bxox[abeprs]-[\w-]{10,}",
-    "SG.": r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
-    "eyJ": r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",  # JSON web tokens
-    "earer ": r"(?<=[Bb]earer )[\w.~+/-]{8,}=*",
-    "Basic ": r"(?<=Basic )[A-Za-z0-9+/]{8,}=*",
-    "://": r"(?<=://)[^\s/:@\"']*:[^\s/@\"']+(?=@)",
-}
-"""The forms of well-known providers' keys and of passwords in URLs; each with a piece that such a text holds, so that
-most texts need no search for it."""
 
 _BEGUN = re.compile(r"(?:-----(?:BEGIN|END) [A-Z -]*|(?:[Bb]earer|Basic) +)\Z")
 _LONGEST_BEGUN = 80
@@ -63,7 +41,7 @@ class Masker:
         self._forms = [
             (max(value.split(), key=len), re.compile(re.escape(value).replace(r"\ ", " ?"))) for value in known
         ]
-        self._forms += [(hint, re.compile(pattern)) for hint, pattern in PATTERNS.items()]
+        self._forms += [(hint, re.compile(pattern)) for hint, pattern in SECRET_FORMS.items()]
         self._forms += [("", re.compile(pattern)) for pattern in patterns]
         self._with_blanks = [value for value in known if " " in value and "\n" not in value]
 

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from terminus_core import Settings
-from terminus_core.masking import is_secret_name, mask_secrets, mask_text, secret_texts, secret_variables
+from terminus_core.secrets import is_secret_name, mask_secrets, mask_text, secret_texts, secret_variables
 
 VALUE = "not-a-real-key-0000"
 SECRETS = [

@@ -1,11 +1,15 @@
-"""What is secret by its name or its form: the one list that settings, error lines and redaction go by."""
+"""What is secret by its name or its form, and how it is masked: in texts, in settings and in what a run publishes."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
+from operator import is_
 from typing import Any
+
+from pydantic import BaseModel
 
 MASK = "***"
 
@@ -17,11 +21,42 @@ _HARMLESS = re.compile(r"(?:public|pub|host)-?key$")
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _NO_LETTER = re.compile(r"[^a-z]+")
 
-_FORM = re.compile(
-    r"sk-[A-Za-z0-9_-]{16,}|AKIA[0-9A-Z]{16}|gh[pousr]_[A-Za-z0-9]{20,}|xox[abprs]-[A-Za-z0-9-]{10,}"
-    r"|https://(?:hooks\.slack\.com|discord(?:app)?\.com/api/webhooks|[\w.-]+\.webhook\.office\.com)/[^\s\"'<>]+"
-    r"|AIza[0-9A-Za-z_-]{30,}|hf_[A-Za-z0-9]{20,}|(?i:bearer )[A-Za-z0-9._~+/-]{8,}=*"
+SECRET_FORMS = {
+    "sk-": r"\bsk-[\w-]{16,}",  # OpenAI, Anthropic, OpenRouter and others
+    **{f"{start}_": rf"\b{start}_[\w-]{{16,}}" for start in ("gsk", "r8", "hf", "npm", "shpat", "dop_v1")},
+    **{f"{start}-": rf"\b{start}-[\w-]{{16,}}" for start in ("xai", "nvapi", "pplx", "csk", "glpat", "pypi")},
+    "k_live_": r"\b[srp]k_live_\w{16,}",  # Stripe
+    "k_test_": r"\b[srp]k_test_\w{16,}",
+    "gh": r"\bgh[pousr]_\w{20,}",
+    "github_pat_": r"\bgithub_pat_\w{20,}",
+    "AKIA": r"\bAKIA[0-9A-Z]{16}\b",
+    "ASIA": r"\bASIA[0-9A-Z]{16}\b",
+    "AIza": r"\bAIza[\w-]{30,}",
+    "ya29.": r"\bya29\.[\w-]{20,}",
+    "xox": r"\bxox[abeprs]-[\w-]{10,}",
+    "SG.": r"\bSG\.[\w-]{16,}\.[\w-]{16,}",
+    "eyJ": r"\beyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]{10,}",  # JSON web tokens
+    "hooks.slack.com": r"https://hooks\.slack\.com/[^\s\"'<>]+",
+    "/api/webhooks": r"https://discord(?:app)?\.com/api/webhooks/[^\s\"'<>]+",
+    ".webhook.office.com": r"https://[\w.-]+\.webhook\.office\.com/[^\s\"'<>]+",
+    "earer ": r"(?<=[Bb]earer )[\w.~+/-]{8,}=*",
+    "Basic ": r"(?<=Basic )[A-Za-z0-9+/]{8,}=*",
+    "://": r"(?<=://)[^\s/:@\"']*:[^\s/@\"']+(?=@)",
+}
+"""Regular expressions for providers' keys, webhook addresses and passwords in URLs. Each stands under a piece
+that such a text holds, so that most texts need no search."""
+
+_FORMS = [(hint, re.compile(form)) for hint, form in SECRET_FORMS.items() if hint not in ("Basic ", "://")]
+_SHORTEST_KNOWN = 6  # a shorter value is no secret, and masking it would garble words
+_QUOTED = (
+    re.compile(r"()\b(?:sk|pk|rk|gsk|xai|hf|ghp|nvapi|pplx|r8|fw|tgp|csk)[-_][\w-]{8,}"),
+    re.compile(r"()\b(?:AIza[\w-]{20,}|AKIA[0-9A-Z]{12,})"),
+    re.compile(r"(\b(?:bearer|basic)\s+)[\w.~+/=-]{6,}", re.IGNORECASE),
+    re.compile(r"(api[ _-]?key(?: provided)?[\"']?\s*[:=]\s*[\"']?)[^\s,\"'&]{6,}", re.IGNORECASE),
+    re.compile(r"(//)[^/\s@:]{8,}(?=@)"),
 )
+"""Looser: keys as providers quote them in their errors, shortened or behind words."""
+
 _CREDENTIALS = re.compile(r"(?i)(authorization[\"']?\s*[:=]\s*[\"']?basic\s+)([A-Za-z0-9+/_-]{4,}=*)")
 _URL_PASSWORD = re.compile(r"((?<=://)[^/\s:@]*:)([^/\s@]+)(?=@)")
 _QUERY = re.compile(r"([?&]([\w.-]+)=)([^&#\s\"'<>]+)")
@@ -47,8 +82,18 @@ def is_secret_name(name: str) -> bool:
     return bool(_ANYWHERE.search(plain.replace("-", "")) or _AT_END.search(plain) or _WORD_AT_END.search(plain))
 
 
-def mask_text(text: str) -> str:
-    """``text`` with what looks like a key, and passwords and keys in URLs, as ``***``."""
+def mask_text(text: str, known: Iterable[str] = ()) -> str:
+    """``text``, such as a line about an error, with every secret as ``***``.
+
+    Args:
+        text: any text.
+        known: secrets as they stand, beside what looks like a key, and passwords and keys in URLs; those of fewer
+            than 6 characters are left out.
+    """
+    for value in sorted({value for value in known if len(value) >= _SHORTEST_KNOWN}, key=len, reverse=True):
+        text = text.replace(value, MASK)
+    for form in _QUOTED:
+        text = form.sub(rf"\1{MASK}", text)
     return _in_text(text, _mask)
 
 
@@ -79,6 +124,36 @@ def secret_variables(environ: Mapping[str, str]) -> Iterator[str]:
     return (environ[name] for name in secret_names(environ))
 
 
+def redacted(value: Any, mask: Callable[[str], str]) -> Any:
+    """``value`` with every text in it passed through ``mask``, however deep.
+
+    Nothing given is changed: a value in which ``mask`` changes nothing comes back itself, another as a copy. Numbers,
+    images and objects of other kinds than plain data, dataclasses and pydantic models stay as they are.
+    """
+    match value:
+        case str():
+            value = mask(value)
+        # No text, and some of it long: images, token ids, log-probabilities.
+        case None | int() | float() | {"image_url": _} | [int() | float(), *_]:
+            pass
+        case Mapping():
+            names = [redacted(name, mask) for name in value]
+            changed = _changed(value.items(), mask)
+            if changed or not all(map(is_, names, value)):
+                value = dict(zip(names, {**value, **changed}.values(), strict=True))
+        case list():
+            items = [redacted(item, mask) for item in value]
+            value = value if all(map(is_, items, value)) else items
+        case BaseModel():
+            if changed := _changed(value, mask):
+                value = value.model_copy(update=changed)
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            given = ((each.name, getattr(value, each.name)) for each in fields(value) if each.init)
+            if changed := _changed(given, mask):
+                value = replace(value, **changed)
+    return value
+
+
 def _is_path(value: str) -> bool:
     """A random key may begin like a path: one that is none has signs of its own, or leads nowhere."""
     if not value.startswith(("/", "~", "./")):
@@ -91,7 +166,9 @@ def _mask(_: str) -> str:
 
 
 def _in_text(text: str, hide: Hide) -> str:
-    text = _FORM.sub(lambda found: hide(found[0]), text)
+    for hint, form in _FORMS:
+        if hint in text:
+            text = form.sub(lambda found: hide(found[0]), text)
     for form in (_CREDENTIALS, _URL_PASSWORD):
         text = form.sub(lambda found: found[1] + hide(found[2]), text)
     return _QUERY.sub(lambda found: found[1] + hide(found[3]) if is_secret_name(found[2]) else found[0], text)
@@ -135,3 +212,8 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, Mapping | list | tuple):
         for inner in value.values() if isinstance(value, Mapping) else value:
             yield from _texts(inner)
+
+
+def _changed(values: Iterable[tuple[Any, Any]], mask: Callable[[str], str]) -> dict[Any, Any]:
+    """Those of named values that ``mask`` changes, changed."""
+    return {name: new for name, old in values if (new := redacted(old, mask)) is not old}
