@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import sys
-from importlib.metadata import EntryPoint
+from functools import cache
+from typing import TYPE_CHECKING
 
 import click
 
 from terminus_core.cli.printing import Lines, shorten
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 GROUP = "terminus_core.commands"
 """The group of entry points in which a distribution names its commands."""
@@ -27,10 +30,11 @@ class CommandGroup(click.Group):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """A command by name; ``None`` if nobody brings it, or if it is broken, which is printed."""
-        own = super().get_command(ctx, cmd_name)
-        points = _entry_points().get(cmd_name)
-        if own is not None or not points:
+        if own := super().get_command(ctx, cmd_name):
             return own
+        points = _entry_points().get(cmd_name)
+        if not points:
+            return None
         try:
             return _load(points)
         except click.ClickException as error:
@@ -45,13 +49,15 @@ class CommandGroup(click.Group):
         Raises:
             click.ClickException: it is broken, or two distributions bring it.
         """
-        points = _entry_points().get(args[0])
-        if points and args[0] not in self.commands:
+        if args[0] not in self.commands and (points := _entry_points().get(args[0])):
             _load(points)
         return super().resolve_command(ctx, args)
 
 
+@cache
 def _entry_points() -> dict[str, list[EntryPoint]]:
+    import importlib.metadata  # noqa: PLC0415 - half of a start's time, and the core's commands do without
+
     found: dict[str, list[EntryPoint]] = {}
     for point in importlib.metadata.entry_points(group=GROUP):
         found.setdefault(point.name, []).append(point)

@@ -8,7 +8,6 @@ import sys
 from pathlib import Path
 
 import click
-from click.shell_completion import get_completion_class
 
 from terminus_core import ConfigError
 from terminus_core.cli import Lines
@@ -22,6 +21,8 @@ _SHELLS = ("bash", "zsh", "fish")
 @click.option("--install", is_flag=True, help="Write it to a file, and have the shell read it from now on.")
 def completion(shell: str | None, install: bool) -> None:
     """Print the completion script of a shell, by default of your own ($SHELL)."""
+    from click.shell_completion import get_completion_class  # noqa: PLC0415 - --help does without
+
     shell = shell or Path(os.environ.get("SHELL", "")).name
     found = get_completion_class(shell) if shell in _SHELLS else None
     if found is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -74,10 +73,12 @@ def _finished(folder: Path | None) -> Iterator[Path]:
 
 
 def _remove(folders: list[Path]) -> None:
+    from shutil import rmtree  # noqa: PLC0415 - --help does without
+
     lines = Lines(sys.stdout)
     for folder in folders:
         try:
-            shutil.rmtree(folder)
+            rmtree(folder)
         except OSError as error:
             raise ConfigError(f"cannot remove {folder}: {error.strerror or error}") from None
         lines.write(f"removed {folder}")
