@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from terminus_core.hookspecs import hookimpl, hookspec
     from terminus_core.manager import PluginManager
+    from terminus_core.processes import describe_process, is_process_there
     from terminus_core.result import RunResult
     from terminus_core.roles import (
         LLM,
@@ -120,8 +121,10 @@ __all__ = [
     "Trajectory",
     "Turn",
     "Usage",
+    "describe_process",
     "hookimpl",
     "hookspec",
+    "is_process_there",
     "is_secret_name",
     "mask_text",
     "secret_names",
@@ -140,6 +143,7 @@ _HOMES = {
     "SessionOptions Subagent TerminalText Turn",
     "trajectory": "ImageSource ObservationResult Step ToolCall Trajectory",
     "manager": "PluginManager",
+    "processes": "describe_process is_process_there",
     "result": "RunResult",
     "run": "Run",
     "agent": "Agent",

@@ -11,8 +11,8 @@ _FIRST_NAMESPACE = "pid:[4026531836]"
 """The kernel's own: from there all processes can be seen."""
 
 
-def describe_self() -> dict[str, Any]:
-    """This process, so that :func:`is_there` knows it again.
+def describe_process() -> dict[str, Any]:
+    """This process, so that :func:`is_process_there` knows it again.
 
     Returns:
         ``boot_id`` of the host, ``start_ticks`` (clock ticks from boot to the start) and ``pid_namespace``; without
@@ -23,12 +23,12 @@ def describe_self() -> dict[str, Any]:
     return {key: value for key, value in found.items() if value}
 
 
-def is_there(pid: int, described: dict[str, Any]) -> bool:
+def is_process_there(pid: int, described: dict[str, Any]) -> bool:
     """Whether the process lives.
 
     Args:
         pid: its number, as it saw it itself.
-        described: what :func:`describe_self` gave in it; with what is missing, any process of the number counts.
+        described: what :func:`describe_process` gave in it; with what is missing, any process of the number counts.
     """
     if pid <= 0:
         return False

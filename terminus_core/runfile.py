@@ -13,7 +13,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from terminus_core.errors import ConfigError
-from terminus_core.processes import describe_self, is_there
+from terminus_core.processes import describe_process, is_process_there
 from terminus_core.result import RunResult
 from terminus_core.settings import default_runs_dir
 
@@ -37,7 +37,7 @@ def is_going_on(record: dict[str, Any]) -> bool:
     pid, process = record.get("pid"), record.get("process")  # the latter is not in older files
     if record.get("status") != "running" or not isinstance(pid, int):
         return False
-    return is_there(pid, process if isinstance(process, dict) else {})
+    return is_process_there(pid, process if isinstance(process, dict) else {})
 
 
 def new_logs_dir(session_id: str, runs_dir: str | Path | None = None) -> Path:
@@ -86,7 +86,7 @@ class RunFile:
             "instruction": instruction,
             "model": model,
             "pid": os.getpid(),
-            "process": describe_self(),
+            "process": describe_process(),
             "started_at": datetime.now(UTC).isoformat(),
             "status": "running",
         }

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import logging
+import os
 import platform
 import secrets
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
-from terminus_core import EnvironmentFailedError, SessionBackend, StreamsUnsupportedError, TerminusError
+from terminus_core import (
+    EnvironmentFailedError,
+    SessionBackend,
+    StreamsUnsupportedError,
+    TerminusError,
+    describe_process,
+    is_process_there,
+)
 from terminus_plugins.sessions.tmux.config import TmuxConfig
 from terminus_plugins.sessions.tmux.control_channel import ControlChannel
 from terminus_plugins.sessions.tmux.exec_channel import ExecChannel
@@ -29,10 +37,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-SWEPT_AT_ONCE = 20
-"""Folders looked at when a session starts, the oldest first."""
-YOUNG_SEC = 120
-"""A folder younger than this may belong to a session that is just starting, and is left alone."""
+STRANGER_SEC = 86_400
+"""A terminal whose agent is on another machine is left alone for a day."""
 CLOSE_SEC = 2.0
 SETUP_SEC = 30.0
 AGAIN_SEC = 0.5
@@ -57,13 +63,10 @@ class TmuxBackend(SessionBackend):
             name = session_name(options.session_id)
             folder = f"{base}/{name}-{secrets.token_hex(4)}"
         session = TmuxSession(Place(tmux, folder, name), self.config)
-        note = _note(options.logs_dir, folder)
         # An exception of the body must not pass through the task group: it would come out as an ExceptionGroup.
         failure: BaseException | None = None
         patience = SETUP_SEC
         try:
-            if await anyio.Path(options.logs_dir).is_dir():
-                await note.touch()
             async with self._channel(environment, options, session) as channel:
                 try:
                     await session.begin(channel, resumed=bool(options.resume_token))
@@ -76,7 +79,6 @@ class TmuxBackend(SessionBackend):
             last = session.place.leave() if self._leaves(session) else session.place.remove(session.server)
             with anyio.CancelScope(shield=True):
                 await self._try(environment, options, last, patience)
-                await note.unlink(missing_ok=True)
         if failure is not None:
             raise failure
 
@@ -158,12 +160,12 @@ class TmuxBackend(SessionBackend):
         )
 
     def _command(self, session: TmuxSession, options: SessionOptions) -> str:
-        return session.place.attach() if options.resume_token else self._start(session, options)
+        return session.place.attach() if options.resume_token else self._start(session)
 
-    def _start(self, session: TmuxSession, options: SessionOptions) -> str:
+    def _start(self, session: TmuxSession) -> str:
         return session.place.start(
             pane_argv(session.place, self.config.shell, session.token),
-            f"{platform.node() or '-'} {options.logs_dir.absolute()}",
+            f"{platform.node() or '-'} {json.dumps({'pid': os.getpid(), **describe_process()})}",
             width=self.config.pane_width,
             height=self.config.pane_height,
             history_limit=self.config.history_limit * (2 if session.place.by_exec else 1),
@@ -174,7 +176,7 @@ class TmuxBackend(SessionBackend):
 
         tmux is asked for before the stream is opened, so that its absence is told as such.
         """
-        result = await self._run(environment, options, find(self.config.tmux_path, SWEPT_AT_ONCE))
+        result = await self._run(environment, options, find(self.config.tmux_path))
         told = [line.partition(" ")[::2] for line in result.stdout.splitlines()]
         found = dict(told)
         if result.return_code == MISSING:
@@ -184,10 +186,10 @@ class TmuxBackend(SessionBackend):
                 raise EnvironmentFailedError(f"cannot make a private folder for tmux: {found['base']}")
             why = result.stderr.strip() or f"status {result.return_code}"
             raise EnvironmentFailedError(f"no command runs in environment {environment.name!r}: {why}")
-        gone = await self._gone(int(found["now"]), [rest for kind, rest in told if kind == "old"])
-        if gone:
-            folders = [f"{found['base']}/{folder}" for folder in gone]
-            await self._try(environment, options, sweep(found["tmux"], folders))
+        wanted = (options.resume_token or "").rpartition(" ")[0].rpartition("/")[2]
+        old = [rest for kind, rest in told if kind == "old" and rest.partition(" ")[0] != wanted]
+        if gone := self._gone(int(found["now"]), old):
+            await self._try(environment, options, sweep(found["base"], gone))
         return found["tmux"], found["base"]
 
     def _missing(self, login: str) -> str:
@@ -203,18 +205,19 @@ class TmuxBackend(SessionBackend):
             "apk add tmux (Alpine), brew install tmux (macOS)"
         )
 
-    async def _gone(self, now: int, old: list[str]) -> list[str]:
-        """What killed agents left behind: their run is over, its folder gone, or its time up."""
+    def _gone(self, now: int, old: list[str]) -> list[str]:
+        """What killed agents have left behind.
+
+        An agent of this machine is proven dead by its process; of one elsewhere only time can tell.
+        """
         gone = []
         for line in old:
             folder, _, owner = line.partition(" ")
             started, _, owner = owner.partition(" ")
-            host, _, logs_dir = owner.partition(" ")
+            host, _, process = owner.partition(" ")
             age = now - int(started) if started.isdigit() else 0
-            if age > YOUNG_SEC and (
-                age > self.config.keep_sec
-                or (host == platform.node() and not await _note(Path(logs_dir), folder).exists())
-            ):
+            is_dead = host == platform.node() and not _is_alive(process)
+            if age > (self.config.keep_sec if is_dead else STRANGER_SEC):
                 gone.append(folder)
         return gone
 
@@ -238,9 +241,13 @@ class TmuxBackend(SessionBackend):
             logger.debug("Cannot tidy up after tmux: %s", error)
 
 
-def _note(logs_dir: Path, folder: str) -> anyio.Path:
-    """The file in a run's folder that says: the terminal in ``folder`` belongs to this run, which is not over."""
-    return anyio.Path(logs_dir / f".tmux-{folder.rpartition('/')[2]}")
+def _is_alive(process: str) -> bool:
+    """Whether the process that an owner's line describes is there; what cannot be read is taken to be."""
+    try:
+        described = json.loads(process)
+        return is_process_there(described.pop("pid"), described)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return True
 
 
 async def _close(channel: ControlChannel, stream: EnvironmentProcess) -> None:

@@ -21,7 +21,7 @@ class TmuxConfig(BaseModel):
         default="prompt", description="prompt: back as soon as the shell is at its prompt; fixed: wait in full"
     )
     keep_sec: float = Field(
-        default=86_400, ge=0, description="seconds that a terminal may outlive an agent that was killed"
+        default=0, ge=0, description="seconds that the terminal of an agent that was killed is left alone"
     )
     leave_running: bool = Field(
         default=False, description="leave the terminal and what runs in it when the run is over: background jobs too"

@@ -12,7 +12,7 @@ import re
 PS0 = r"\e]7;C;$$\a"
 # bash runs this before each prompt, and keeps ``$?``. The marks B and C are added to the user's own PS1 and PS0.
 PROMPT_COMMAND = (
-    r"""{ _terminus_prompts=$((${_terminus_prompts:-0} + 1)); """
+    r"""{ case ${_terminus_prompts-} in '') set +H ;; esac; _terminus_prompts=$((${_terminus_prompts:-0} + 1)); """
     r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) _terminus_flags=n ;; *) _terminus_flags=c ;; esac; """
     r"""case ${!-} in '') ;; *) kill -0 $! && _terminus_flags=${_terminus_flags}j ;; esac; """
     r"""case ${PS1-} in *']7;B;'*) ;; """

@@ -38,7 +38,7 @@ mkdir -p -m 700 "$base" && [ -O "$base" ] && [ ! -L "$base" ] && chmod 700 "$bas
 echo "tmux $tmux"
 echo "base $base"
 echo "now $(date +%s)"
-for old in $(cd "$base" && ls -tr -- */owner 2>/dev/null | head -n {most}); do
+for old in $(cd "$base" && ls -tr -- */owner 2>/dev/null); do
   old=${{old%/owner}}
   echo "old $old $(cat "$base/$old/owner" 2>/dev/null)"
 done
@@ -69,6 +69,18 @@ while [ $n -lt 100 ] && {is_ours} 2>/dev/null; do
   sleep 0.02 2>/dev/null || sleep 1
 done
 """
+# Whoever has a socket among them as a word of its own on its command line: tmux has, a shell that runs this has not.
+_SWEEP = """\
+for file in $(grep -lF {base}/ /proc/[0-9]*/cmdline 2>/dev/null); do
+  word=$(tr '\\000' '\\n' <"$file" 2>/dev/null | grep '^'{base}'/[^/]*/socket$' | head -n 1) || continue
+  name=${{word%/socket}}
+  case {names} in *" ${{name##*/}} "*) file=${{file#/proc/}}; kill -9 "${{file%/cmdline}}" 2>/dev/null ;; esac
+done
+for folder in {paths}; do
+  [ -e /proc/self ] || tmux -S "$folder/socket" kill-server 2>/dev/null
+  rm -rf "$folder"
+done
+"""
 DEFAULT_SHELL = "if command -v bash >/dev/null 2>&1; then exec bash --login; else exec sh -l; fi"
 
 
@@ -77,10 +89,10 @@ def session_name(session_id: str) -> str:
     return re.sub(r"[^A-Za-z0-9_]+", "_", session_id)[:48].strip("_") or "session"
 
 
-def find(tmux: str, most: int) -> str:
-    """Find tmux and the folder for private folders; list up to ``most`` of the oldest in it."""
+def find(tmux: str) -> str:
+    """Find tmux and the folder for private folders; list what is in it, the oldest first."""
     wanted = shlex.quote(tmux) if tmux else f"tmux {_ELSEWHERE}"
-    return _FIND.format(tmux=wanted, base=BASE, most=most)
+    return _FIND.format(tmux=wanted, base=BASE)
 
 
 @dataclass(slots=True, frozen=True)
@@ -176,15 +188,13 @@ def pane_argv(place: Place, shell: str, token: str) -> list[str]:
     return ["env", "sh", "-c", script]
 
 
-def sweep(tmux: str, folders: Sequence[str]) -> str:
-    """End the servers in ``folders`` to which nobody is connected or has just spoken, and take the folders away."""
-    lines = [
-        f'[ -n "$({client} list-clients 2>/dev/null; find {folder}/used -mmin -60 2>/dev/null)" ] || '
-        f"{{ {client} kill-server 2>/dev/null; rm -rf {folder}; }}"
-        for folder in map(shlex.quote, folders)
-        for client in [f"{shlex.quote(tmux)} -S {folder}/socket"]
-    ]
-    return "\n".join(lines)
+def sweep(base: str, folders: Sequence[str]) -> str:
+    """End the servers and clients of the private folders in ``base``, by process id, and take the folders away.
+
+    A server whose socket is gone, or that hangs, answers no client. Where there is no ``/proc``, it is asked to end.
+    """
+    paths = " ".join(shlex.quote(f"{base}/{folder}") for folder in folders)
+    return _SWEEP.format(base=shlex.quote(base), names=shlex.quote(f" {' '.join(folders)} "), paths=paths)
 
 
 def respawn(pane: str, argv: Sequence[str]) -> str:
