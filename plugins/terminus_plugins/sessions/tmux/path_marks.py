@@ -18,7 +18,7 @@ PROMPT_COMMAND = (
     r"""case ${PS1-} in *']7;B;'*) ;; """
     r"""*) PS1="${PS1-}"'\[\e]7;B;\j;$_terminus_flags;$$;$_terminus_prompts\a\]' ;; esac; """
     rf"""case ${{PS0-}} in *']7;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """
-    r"""export -n PS1 PS0; } 2>/dev/null"""
+    r"""export -n PS1 PS0; } >/dev/null 2>&1"""
 )
 
 _NUMBER = re.compile("[0-9]{1,9}")

@@ -16,16 +16,16 @@ _UNFINISHED = re.compile(rb"\x1b(?:\](?:1(?:3(?:3(?:;[^\x07\x1b]{,80})?)?)?)?|\[
 PS0 = r"\e]133;C;$$\a"
 # bash runs this before each prompt, and keeps ``$?``. The first time it switches history expansion off: a model's
 # ``echo "a!b"`` would be dropped. The marks B and C are added to the user's own PS1 and PS0.
-# All is said where the prompt is written, neither ``set -x`` nor ``set -u`` says a word about it, and no other shell
+# All is said where the prompt is written; neither ``set -x`` nor a DEBUG trap says a word about it, and no other shell
 # inherits what only bash can read.
 PROMPT_COMMAND = (
     r"""{ _terminus_last=$?; case ${_terminus_mark-} in '') set +H ;; esac; _terminus_mark="$_terminus_last;$$;"; """
     r"""case $BASH_VERSION in [0-3].* | 4.[0-3].*) ;; *) _terminus_mark=${_terminus_mark}c ;; esac; """
     r"""case ${!-} in '') ;; *) kill -0 $! && _terminus_mark=${_terminus_mark}j ;; esac; """
-    r"""printf '\033]133;D;%s\007' "$_terminus_mark"; """
+    r"""printf '\033]133;D;%s\007' "$_terminus_mark" >&3; """
     r"""case ${PS1-} in *'133;B;'*) ;; *) PS1="${PS1-}"'\[\e]133;B;\j;$$\a\]' ;; esac; """
     rf"""case ${{PS0-}} in *'133;C;'*) ;; *) PS0="${{PS0-}}"'{PS0}' ;; esac; """
-    r"""export -n PS1 PS0; } 3>&2 2>/dev/null >&3"""
+    r"""export -n PS1 PS0; } 3>&2 >/dev/null 2>&1"""
 )
 
 

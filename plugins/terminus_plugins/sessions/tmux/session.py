@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 from terminus_core import EnvironmentFailedError, Session, SessionClosedError, SessionEvent, TerminalText
 from terminus_plugins.sessions.tmux.channel import Channel, Request, TmuxRefusedError
+from terminus_plugins.sessions.tmux.disturbances import STATE as DISTURBED
+from terminus_plugins.sessions.tmux.disturbances import Disturbances, is_ordinary
 from terminus_plugins.sessions.tmux.events import Listeners, draw
 from terminus_plugins.sessions.tmux.keys import Keys, compile_keys
 from terminus_plugins.sessions.tmux.pane import Pane
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 KEPT = "#{pid} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
 """What is asked first; the options hold what a later process needs to know (:meth:`TmuxSession._keep`)."""
 
+RESET = "[A program had left the terminal in another mode or character set. The terminal was reset.]"
 REPAIRED = "[The connection to the terminal was lost for {:.1f} s. It works again, and every key has arrived once.]"
 
 
@@ -51,7 +54,8 @@ class TmuxSession(Session):
         self._screen: Sequence[str] = ()
         self._held = 0  # more calls that belong together
         self._together = False  # the next keys go with the last ones
-        self._outage = 0.0  # seconds without a connection that nobody has been told of
+        self._told: list[str] = []  # what the next look says first
+        self._disturbances = Disturbances()
 
     # -- what the backend calls ----------------------------------------------------------------------------------------
 
@@ -80,8 +84,9 @@ class TmuxSession(Session):
             return
         self._watch.wrote()
         self._pane.count(escaped)
-        if self._listeners or b"\\033" in escaped or self._watch.prompt.wants:
+        if self._listeners or b"\\0" in escaped or self._watch.prompt.wants:
             data = unescape(escaped)
+            self._disturbances.feed(data)
             self._listeners.tell("output", data)
             if self._watch.prompt.feed(data):
                 self._watch.told()
@@ -100,7 +105,8 @@ class TmuxSession(Session):
 
     def on_repair(self, seconds: float) -> None:
         """The channel has another client after so many seconds; called before anything else is asked of it."""
-        self._outage += seconds
+        if seconds:
+            self._told.append(REPAIRED.format(seconds))
         self._pane.gap()
         self._watch.gap()
         self._pane.channel.post(*self._pane.draw_list(), then=lambda replies: self._listeners.screen(*draw(replies)))
@@ -139,12 +145,13 @@ class TmuxSession(Session):
         max_timeout_sec: float = 180.0,
     ) -> None:
         """See :class:`terminus_core.Session`. A blocking wait needs keystrokes that end with Enter."""
-        if await self._watch.is_over():
-            raise self._closed()
+        await self._refuse_if_over()
         is_held, self._held = self._held > 0, max(0, self._held - 1)
         if not self._together:
             await self._settle_posted()
         was_idle = self._watch.prompt.idle or self._together
+        if was_idle and keystrokes:
+            await self._tidy_up()
         started = time.monotonic()
         keys = compile_keys(keystrokes, PANE)
         if keystrokes:
@@ -175,9 +182,9 @@ class TmuxSession(Session):
         self._screen = look.screen
         if text.kind == "none" and await self._watch.is_over():
             raise self._closed()
-        if self._outage:
-            told = REPAIRED.format(self._outage)
-            self._outage = 0.0
+        if self._told:
+            told = "\n".join(self._told)
+            self._told = []
             text = TerminalText(f"{told}\n{text}", kind=text.kind, rows_left_out=text.rows_left_out)
         return text
 
@@ -264,6 +271,24 @@ class TmuxSession(Session):
         shell = self._watch.prompt.shell or b""
         values = {"@token": self.token, "@shell": shell.decode(errors="replace"), "@home": self._watch.home}
         self._pane.channel.post(*(f"set-option -p -t {PANE} {key} {quote(text)}" for key, text in values.items()))
+
+    async def _refuse_if_over(self) -> None:
+        if await self._watch.is_over():
+            raise self._closed()
+
+    async def _tidy_up(self) -> None:
+        """Before something is typed at a prompt: the line is empty, and the terminal as a shell expects it."""
+        if not self._pane.channel.streams:  # nobody has seen whether the terminal was asked something
+            self._pane.channel.post(f"send-keys -t {PANE} C-g C-u", soon=True)
+            return
+        if not (self._disturbances.asked or self._disturbances.is_suspect):
+            return
+        commands = [f"send-keys -t {PANE} C-g C-u"]
+        if self._disturbances.is_garbled or not is_ordinary(await self._pane.tell(DISTURBED)):
+            commands = [f"send-keys -R -t {PANE}", f"send-keys -t {PANE} C-g C-u C-l"]
+            self._told = [*self._told, RESET]
+        self._disturbances.cleared()
+        await self._pane.ask(*commands)
 
     def _type(self, keys: Keys, *, soon: bool) -> None:
         """Send keys without waiting for the answer: the next one proves that they have been taken."""
