@@ -12,7 +12,7 @@ _SIGNS = re.compile(
     rb"(?P<question>"
     rb"\x1b\[[>=?]?[0-9;]*[cnx]|\x1b\[>[0-9;]*q|\x1b\[\?[0-9;]*\$p|\x1b\][0-9;]+;\?|\x1bP[+$]q|\x1bZ|\x05)"
     rb"|(?P<charset>\x1b[()](?P<set>.)|(?P<shift>[\x0e\x0f]))"
-    rb"|(?P<mode>\x1b\[[0-9;]*r|\x1b\[\?[0-9;]*h|\x1b\[4h)"
+    rb"|(?P<mode>\x1b\[[0-9;]*r|\x1b\[\?(?:[0-9]+;)*(?:6|47|1047|1049)h|\x1b\[4h)"
 )
 
 _STRING_BEGIN = re.compile(rb"\x1b[\x00-\x17\x19\x1c-\x1f\x7f-\xff]*P")
