@@ -180,7 +180,7 @@ async def test_a_recording_that_cannot_be_made_changes_nothing(record, tmp_path,
     (tmp_path / "run" / "recording.cast").write_text("something else\n")
     await record([LLMResponse(DONE), LLMResponse(DONE)])
     assert record.result.status == "completed"
-    assert "no asciicast recording" in caplog.text
+    assert "not an asciicast recording" in caplog.text
     assert (tmp_path / "run" / "recording.cast").read_text() == "something else\n"
 
 
