@@ -25,6 +25,7 @@ from terminus_core.manager import name_of
 from terminus_core.observer_life import entered
 from terminus_core.part_rules import returned
 from terminus_core.parts import AgentKeys, Parts
+from terminus_core.roles import Observer
 from terminus_core.runfile import RunFile
 from terminus_core.trajectory import ObservationResult
 from terminus_core.values import Completion, ParseResult, SessionOptions, Turn
@@ -102,9 +103,10 @@ class Agent:
             raise RuntimeError("this Agent is running already; one run at a time, or another Agent")
         run = self._run = self._parts.new_run(texts.clean(instruction), logs_dir)
         self.last_result = self.failed_run = None
+        taken = [name for each in run.observers if isinstance(each, Observer) for name in each.owns]
         try:
             with (
-                RunFile(run.logs_dir, run.session_id, run.redact(run.instruction), run.llm.model_name) as record,
+                RunFile(run.logs_dir, run.session_id, run.redact(run.instruction), run.llm.model_name, taken) as record,
                 slow_calls.watching(),
             ):
                 run.journal.begin(

@@ -451,6 +451,9 @@ class Observer(Part):
     cancellation, after ``terminus_run_finished``.
     """
 
+    owns: ClassVar[frozenset[str]] = frozenset()
+    """Names of files by which it knows that a folder holds a run already: such a folder is refused."""
+
 
 # -- the table of roles ------------------------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ import logging
 import os
 import re
 import time
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,6 @@ from terminus_core.settings import default_runs_dir
 logger = logging.getLogger(__name__)
 
 RUN_FILE = "run.json"
-_TAKEN = (RUN_FILE, "trajectory.json")
 
 
 def read_record(folder: Path) -> dict[str, Any]:
@@ -74,12 +74,20 @@ class RunFile:
         session_id: the run's id.
         instruction: the task, as it may stand in a file.
         model: the model's name.
+        taken: further files by which a folder is known to hold a run.
 
     Raises:
         ConfigError: the folder holds a run already, or cannot be made or written.
     """
 
-    def __init__(self, logs_dir: Path, session_id: str, instruction: str, model: str | None = None) -> None:
+    def __init__(
+        self,
+        logs_dir: Path,
+        session_id: str,
+        instruction: str,
+        model: str | None = None,
+        taken: Iterable[str] = (),
+    ) -> None:
         self._path = logs_dir / RUN_FILE
         self._data: dict[str, Any] = {
             "session_id": session_id,
@@ -92,7 +100,7 @@ class RunFile:
         }
         try:
             logs_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-            for name in _TAKEN:
+            for name in (RUN_FILE, *taken):
                 if (logs_dir / name).exists():
                     raise ConfigError(f"logs folder {logs_dir} holds a run already ({name}); choose another")
             self._write()

@@ -18,6 +18,7 @@ from terminus_core import (
     Gate,
     LLMError,
     LLMResponse,
+    Observer,
     SessionClosedError,
     StreamsUnsupportedError,
     Usage,
@@ -295,9 +296,13 @@ async def test_the_folder_is_private_and_tells_how_the_run_ended(trial, tmp_path
 
 @pytest.mark.parametrize("name", ["run.json", "trajectory.json"])
 async def test_a_folder_that_holds_a_run_is_refused(trial, tmp_path, name):
+    class Sink(Observer):
+        name = "sink"
+        owns = frozenset({"trajectory.json"})
+
     (tmp_path / name).write_text("{}")
     with pytest.raises(ConfigError, match="holds a run already"):
-        await trial(["DONE"], logs_dir=tmp_path).run()
+        await trial(["DONE"], logs_dir=tmp_path, observers=[Sink()]).run()
     assert (tmp_path / name).read_text() == "{}"
 
 

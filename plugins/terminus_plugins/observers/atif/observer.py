@@ -8,7 +8,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
-from terminus_core import Trajectory, hookimpl
+from terminus_core import Observer, Trajectory, hookimpl
 from terminus_plugins.observers.atif.document import Document, sums
 from terminus_plugins.observers.atif.growing_file import sweep
 from terminus_plugins.observers.atif.messages import steps_of
@@ -26,7 +26,7 @@ AGENT_NAME = "terminus-core"
 DISTRIBUTION = "terminus-agent"
 
 
-class AtifObserver:
+class AtifObserver(Observer):
     """Writes into a run's folder while the run goes on; each document on disk is whole at every instant.
 
     ``trajectory.json`` (ATIF 1.8) is saved at each step, ``replies.jsonl`` at each answer; a model call beside the
@@ -37,6 +37,7 @@ class AtifObserver:
     """
 
     name: ClassVar[str] = "atif"
+    owns: ClassVar[frozenset[str]] = frozenset({"trajectory.json"})
 
     def __init__(self) -> None:
         self._index = 0  # of the segment that the next step belongs to
