@@ -17,13 +17,13 @@ def file_size_limit(size):
 
 
 @contextmanager
-def small_disk(folder):
+def small_disk(folder, size="64k"):
     """Gives ``folder``, which soon is full, and a function that makes room in it.
 
     A disk of its own where this process may mount one, else a limit for each file.
     """
     folder.mkdir()
-    options = ["-t", "tmpfs", "-o", "size=64k", "tmpfs"]
+    options = ["-t", "tmpfs", "-o", f"size={size}", "tmpfs"]
     if subprocess.run(["mount", *options, folder], capture_output=True, check=False).returncode == 0:
         ballast = folder / "ballast"
         ballast.write_bytes(bytes(32 << 10))

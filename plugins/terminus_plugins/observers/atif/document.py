@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 from collections import deque
 from collections.abc import Callable
@@ -47,12 +48,13 @@ class Document:
         self._waiting.append(step)
         self.saved = False
 
-    def save(self, totals: Usage | None = None, extra: dict[str, Any] | None = None) -> None:
+    def save(self, totals: Usage | None = None, extra: dict[str, Any] | None = None, *, is_last: bool = False) -> None:
         """Write what is new, and the sums.
 
         Args:
             totals: goes into ``final_metrics``; by default the document's own sums.
             extra: goes into ``final_metrics.extra``.
+            is_last: on a full disk, what the next save would need goes to this one.
 
         Raises:
             Exception: whatever stands against it; the file is as it was, and the next save tries again.
@@ -64,12 +66,20 @@ class Document:
                 self._waiting.popleft()
         finally:  # the steps before an invalid one are saved
             if self.n_steps:
-                self._file.save(self._tail(totals or self.usage, extra))
+                self._write(self._tail(totals or self.usage, extra), is_last=is_last)
         self.saved = self.n_steps > 0
 
     def close(self) -> None:
         """Saving ends here; what is on disk stays."""
         self._file.close()
+
+    def _write(self, tail: bytes, *, is_last: bool) -> None:
+        try:
+            self._file.save(tail)
+        except OSError as error:
+            if not is_last or error.errno not in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG):
+                raise
+            self._file.save_without_room(tail)
 
     def _take(self, step: Step) -> None:
         text, valid, repaired = encode_step(step)

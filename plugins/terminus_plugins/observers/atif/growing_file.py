@@ -90,6 +90,25 @@ class GrowingFile:
         del self._chunks[: n_both - self._n_dropped]
         self._n_dropped = n_both
 
+    def save_without_room(self, tail: bytes = b"") -> None:
+        """Make the same of a file on a full disk: the room of the hidden inode goes to the visible one.
+
+        For the last save only: a kill in the middle can leave a file that is not whole.
+
+        Raises:
+            OSError: it is not enough, or there is one inode only; the visible file is as it was.
+        """
+        if len(self._twins) == 1 or self._twins[1].reached == _NOTHING:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), os.fspath(self.path))
+        hidden, visible = self._twins
+        with suppress(FileNotFoundError):
+            os.unlink(hidden.path)  # noqa: PTH108 - as below
+        visible.write_or_undo(self._chunks[visible.n_chunks - self._n_dropped :], tail)
+        self._visible = visible.reached
+        self._offer(visible)
+        with suppress(FileNotFoundError):
+            os.unlink(self._new)  # noqa: PTH108 - a rename between two names of one inode leaves both
+
     def close(self) -> None:
         """Remove the hidden names; the visible file stays. Saving ends here."""
         for twin in self._twins:
@@ -159,6 +178,20 @@ class _Twin:
     def restart(self, reached: _Reached) -> None:
         """Go on from there: the file is another now."""
         self.n_chunks, self._end, self._size = reached
+
+    def write_or_undo(self, chunks: list[bytes], tail: bytes) -> None:
+        """Write, and after an error put back what stood there: its blocks are still the file's."""
+        before = self.reached
+        with open(self.path, "rb", opener=_private) as file:
+            file.seek(before.end)
+            old = file.read()
+        try:
+            self.write(chunks, tail)
+        except OSError:
+            self.restart(before)
+            self.write([], old)
+            os.truncate(self.path, before.end + len(old))
+            raise
 
     def write(self, chunks: list[bytes], tail: bytes) -> None:
         """Write what this inode lacks. After an error it goes on from where it was."""

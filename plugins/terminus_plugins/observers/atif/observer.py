@@ -152,7 +152,7 @@ class AtifObserver(Observer):
     def _dump(
         self, run: Run, document: Document, totals: Usage | None = None, end: dict[str, Any] | None = None
     ) -> None:
-        if _attempt("Failed to dump trajectory", partial(document.save, totals, end)):
+        if _attempt("Failed to dump trajectory", partial(document.save, totals, end, is_last=end is not None)):
             logger.debug("Trajectory dumped to %s", document.path)
             self._list(run, document.path)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from contextlib import suppress
 from dataclasses import fields
@@ -25,6 +26,8 @@ class Replies:
         self.complete = False
         """Whether every answer is on disk."""
         self._lines = b""  # that are not on disk
+        self._lost: str | None = None  # what to report when the next save has written
+        self._has_lost = False
         self._size: int | None = None  # bytes of whole lines on disk, None before there is a file
 
     def add(self, response: LLMResponse) -> None:
@@ -36,28 +39,44 @@ class Replies:
         """Write what is new.
 
         Raises:
-            OSError: the whole lines on disk are as they were, and the next save tries again.
+            OSError: the whole lines on disk are as they were, and the next save tries again; or somebody has removed or
+                truncated the file: it holds what is new.
         """
-        # Opened at each save: a descriptor held for the whole run is too many with hundreds of runs.
-        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-        if self._size is None:
-            with suppress(FileNotFoundError):
-                self.path.unlink()
-            flags |= os.O_CREAT | os.O_EXCL
-        file = os.open(self.path, flags, 0o600)
+        file, size = self._open()
         try:
-            self._size = self._size or 0
             done = 0
             while done < len(self._lines):  # a write may be short
-                done += os.pwrite(file, self._lines[done:], self._size + done)
+                done += os.pwrite(file, self._lines[done:], size + done)
         except OSError:  # a full disk
-            os.ftruncate(file, self._size or 0)
+            os.ftruncate(file, size)
             raise
         finally:
             os.close(file)
-        self._size += done
+        self._size = size + done
         self._lines = b""
-        self.complete = True
+        if self._lost is not None:
+            lost, self._lost, self._has_lost = self._lost, None, True
+            raise OSError(errno.EIO, lost, os.fspath(self.path))
+        self.complete = not self._has_lost
+
+    def _open(self) -> tuple[int, int]:
+        """A descriptor, and how many bytes of whole lines the file has."""
+        # Opened at each save: a descriptor held for the whole run is too many with hundreds of runs.
+        flags = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+        if self._size is not None:
+            try:
+                file = os.open(self.path, flags)
+            except FileNotFoundError:
+                self._lost = "it was removed; the answers before this one are lost"
+            else:
+                if os.fstat(file).st_size < self._size:  # writing on would leave a hole
+                    self._lost = "it was truncated; answers before this one are lost"
+                    os.ftruncate(file, 0)
+                    self._size = 0
+                return file, self._size
+        with suppress(FileNotFoundError):
+            self.path.unlink()
+        return os.open(self.path, flags | os.O_CREAT | os.O_EXCL, 0o600), 0
 
 
 def _given(response: LLMResponse) -> dict[str, object]:

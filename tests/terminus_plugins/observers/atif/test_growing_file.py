@@ -121,6 +121,29 @@ def test_a_full_disk_leaves_the_last_state_and_is_recovered_from(tmp_path):
         assert file.path.read_bytes() == line * (saved + 1) + b"y\n" * 3 + b"tail"
 
 
+def test_the_last_save_on_a_full_disk_takes_the_room_of_the_hidden_inode(tmp_path):
+    with small_disk(tmp_path / "disk") as (folder, _):
+        file = GrowingFile(folder / "grows.json")
+        held = b""
+        with pytest.raises(OSError):  # noqa: PT011, PT012 - the disk's or the limit's
+            while True:
+                file.append(chunk := bytes([65 + len(held) % 26]) * 3_000)
+                held += chunk
+                file.save(b"tail")
+        assert file.path.read_bytes() == held[:-3_000] + b"tail"
+        if (folder / "ballast").exists():  # a limit for each file leaves nothing to give away
+            file.save_without_room(b"the end")
+            assert file.path.read_bytes() == held + b"the end"
+        file.append(bytes(1 << 20))
+        with pytest.raises(OSError):  # noqa: PT011 - as above
+            file.save_without_room(b"more")
+        before = b"the end" if (folder / "ballast").exists() else b"tail"
+        assert file.path.read_bytes().endswith(before)
+        assert b"\0" not in file.path.read_bytes()
+        file.close()
+        assert not [path for path in folder.iterdir() if "growing" in path.name]
+
+
 @pytest.mark.parametrize("code", [errno.EPERM, errno.EOPNOTSUPP, errno.EMLINK], ids=errno.errorcode.get)
 @pytest.mark.parametrize("n_before", [0, 1, 2, 4])
 def test_without_hard_links_the_file_is_copied_and_just_as_whole(file, tmp_path, monkeypatch, code, n_before):
