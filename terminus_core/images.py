@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import logging
 import os
 from collections.abc import Sequence
@@ -35,7 +36,7 @@ def _keep(folder: Path, parts: Sequence[chat.ContentPart]) -> tuple[list[Content
             source = ImageSource.of(url)
             path = folder / source.path
             if url.startswith("data:") and not path.exists():
-                path.parent.mkdir(mode=0o700, exist_ok=True)
+                _make(path.parent)
                 data = base64.b64decode(url.partition(",")[2])
                 with open(path, "xb", opener=_private) as file:
                     file.write(data)
@@ -45,6 +46,12 @@ def _keep(folder: Path, parts: Sequence[chat.ContentPart]) -> tuple[list[Content
             continue
         kept.append(ContentPart(type="image", source=source))
     return kept, files
+
+
+def _make(folder: Path) -> None:
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if folder.is_symlink():
+        raise OSError(errno.ELOOP, "the folder is a link, which is not followed", str(folder))
 
 
 def _private(path: str, flags: int) -> int:

@@ -65,6 +65,28 @@ _ASSIGNMENT = re.compile(r"((?:--?[\w-]+[ =])?-{0,2}([A-Za-z][\w.-]*)(?:=|:\s+))
 
 _VARIABLE = re.compile(r"\b([A-Z][A-Z0-9_]*)=([^\s\"']+)")
 """Where a text holds a command line."""
+_ARGUMENT = re.compile(
+    r"((?<![^\s\"'])(?:--?(?P<option>[A-Za-z][\w-]*)[= ]|(?P<header>[A-Za-z][\w-]*):\s+(?:(?i:bearer|basic)\s+)?))"
+    r"(?P<value>[^\s\"'-][^\s\"']*)"
+)
+"""Likewise: ``--api-key KEY``, ``-H "X-Api-Key: KEY"``."""
+_HEADERS = re.compile(r"(?i)(?:^|[_.-])headers$")
+_PLAIN_HEADERS = frozenset(
+    [
+        "accept",
+        "accept-encoding",
+        "accept-language",
+        "anthropic-beta",
+        "anthropic-version",
+        "content-type",
+        "http-referer",
+        "origin",
+        "referer",
+        "user-agent",
+        "x-title",
+    ]
+)
+"""Of the headers that a setting adds, those that are no secret; which of the others are, only its author knows."""
 
 Hide = Callable[[str], str]
 
@@ -183,8 +205,14 @@ def _walk(data: Any, hide: Hide) -> Any:
         whole = _ASSIGNMENT.fullmatch(data)
         if whole and is_secret_name(whole[2]):
             return whole[1] + hide(whole[3])
-        return _in_text(_VARIABLE.sub(lambda found: _assigned(found, hide), data), hide)
+        text = _VARIABLE.sub(lambda found: _assigned(found, hide), data)
+        return _in_text(_ARGUMENT.sub(lambda found: _given(found, hide), text), hide)
     return data
+
+
+def _given(found: re.Match[str], hide: Hide) -> str:
+    is_secret = is_secret_name(found["option"] or found["header"]) and found["value"] != MASK
+    return found[1] + hide(found["value"]) if is_secret else found[0]
 
 
 def _assigned(found: re.Match[str], hide: Hide) -> str:
@@ -192,11 +220,19 @@ def _assigned(found: re.Match[str], hide: Hide) -> str:
 
 
 def _named(name: str, value: Any, hide: Hide) -> Any:
+    if _HEADERS.search(name) and isinstance(value, Mapping):
+        return {key: _header(str(key), inner, hide) for key, inner in value.items()}
     if value is None or isinstance(value, bool) or not is_secret_name(name):
         return _walk(value, hide)
     for text in _texts(value):
         hide(text)
     return MASK
+
+
+def _header(name: str, value: Any, hide: Hide) -> Any:
+    if name.lower() in _PLAIN_HEADERS or not isinstance(value, str):
+        return _named(name, value, hide)
+    return hide(value)
 
 
 def _item(value: Any, hide: Hide) -> Any:

@@ -29,6 +29,8 @@ SECRETS = [
     {"api_base": f"https://joe:{VALUE}@gw/v1"},
     {"options": ["-e", f"OPENAI_API_KEY={VALUE}", f"--env=DB_PASSWORD={VALUE}", f"--api-key={VALUE}"]},
     {"shell": f"env SHOP_TOKEN={VALUE} bash --norc"},
+    {"shell": f"env MY_CRED={VALUE} x --api-key {VALUE} -H 'X-Key: {VALUE}' -H 'Authorization: Bearer {VALUE}'"},
+    {"extra_headers": {"CF-Access-Client": VALUE, "User-Agent": "tests"}},
 ]
 
 
@@ -51,6 +53,7 @@ HARMLESS = [
     {"design": "x", "signal": "x", "n": 1.5},
     {"variables": ["SHOP_TOKEN", "DATABASE_URL"], "pairs": [["Accept", "*/*"]]},
     {"api_base": "http://me@host:8080/v1?api-version=2024-10-21&max_tokens=5#key=x"},
+    {"extra_headers": {"User-Agent": "tests", "accept": "application/json"}, "shell": "zsh -f --login; sort -k 2"},
     {"text": "Basic usage: the key is under the mat", "options": ["--keep=yes", "LANG=C"]},
 ]
 
