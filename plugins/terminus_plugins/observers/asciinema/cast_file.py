@@ -31,6 +31,7 @@ FLUSH_BYTES = 65_536
 """As much is encoded and written at once: about a quarter of a millisecond."""
 FLUSH_SEC = 0.1
 """Nothing waits longer than twice this."""
+DEFAULT_SIZE = (80, 24)
 LAST_WORDS_BYTES = 400
 """Room for the marker that says why nothing follows."""
 MICRO = 1_000_000
@@ -107,7 +108,14 @@ class CastFile:
     # -- events ----------------------------------------------------------------------------------------------
 
     def resize(self, when: float, columns: int, rows: int) -> None:
-        """The size of the terminal, at first and when it changes; ``when`` is ``time.monotonic()`` seconds."""
+        """The size of the terminal, at first and when it changes; ``when`` is ``time.monotonic()`` seconds.
+
+        No player can show a size of 0: at first it becomes 80x24, later it is left out.
+        """
+        if not (columns > 0 and rows > 0):
+            if self._has_header:
+                return
+            columns, rows = DEFAULT_SIZE
         if self._has_header:
             self.event(when, "r", f"{columns}x{rows}")
         else:
@@ -163,7 +171,7 @@ class CastFile:
         """Flush and end."""
         with self._lock:
             if not self._has_header:
-                self._begin(80, 24)
+                self._begin(*DEFAULT_SIZE)
             self._close_output(final=True)
             self._write()
             self._end()

@@ -149,3 +149,16 @@ while True:
         file.close()
     _, events = read(path)
     assert texts(events, "m") == [f"kill {n}" for n in range(1, 6)]
+
+
+@pytest.mark.parametrize("version", [2, 3])
+def test_as_06_a_size_of_0_is_never_written(tmp_path, version):
+    path = tmp_path / "recording.cast"
+    file = CastFile(path, version=version, max_bytes=10_000)
+    for size in ((0, 0), (0, 24), (100, 30), (0, 0)):
+        file.resize(time.monotonic(), *size)
+    file.close()
+    header, *events = map(json.loads, path.read_text().splitlines())
+    size = header["term"] if version == 3 else header
+    assert {80, 24} <= {value for value in size.values() if isinstance(value, int)}
+    assert [data for _, code, data in events if code == "r"] == ["100x30"]
