@@ -153,9 +153,11 @@ def test_the_process_of_a_host_is_left_as_it_was():
         """
         import logging, os
         from terminus_plugins.llms.litellm.library import begin_import
-        levels = [logging.getLogger(name).level for name in ("", "LiteLLM", "httpx", "openai")]
+        names = ("", "LiteLLM", "httpx", "openai")
+        levels = [logging.getLogger(name).level for name in names]
         begin_import().result()
-        print("LITELLM_MODE" in os.environ, logging.getLogger().handlers, logging.getLogger().level == levels[0])
+        same = [logging.getLogger(name).level for name in names] == levels
+        print("LITELLM_MODE" in os.environ, logging.getLogger().handlers, same)
         """
     )
     assert (done.stdout, done.stderr, done.returncode) == ("False [] True\n", "", 0)

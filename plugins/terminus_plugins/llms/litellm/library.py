@@ -55,11 +55,22 @@ def _without_dotenv() -> Iterator[None]:
             os.environ[_MODE] = before
 
 
+@contextmanager
+def _same_level(name: str) -> Iterator[None]:
+    """Restore a logger's level, which belongs to the host: litellm's import sets it."""
+    logger = logging.getLogger(name)
+    before = logger.level
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
 def _import(module: Future[Any]) -> None:
     for variable in _OFFLINE:
         os.environ.setdefault(variable, "True")
     try:
-        with _without_dotenv():
+        with _without_dotenv(), _same_level("httpx"):
             import litellm  # noqa: PLC0415 - heavy: imported when it is used
             import tenacity  # noqa: F401, PLC0415 - warmed here, used by the calls
     except ImportError as error:
