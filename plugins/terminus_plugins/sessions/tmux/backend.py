@@ -76,7 +76,11 @@ class TmuxBackend(SessionBackend):
                 if channel.ended == "lost":
                     patience = CLOSE_SEC
         finally:
-            last = session.place.leave() if self._leaves(session) else session.place.remove(session.server)
+            last = (
+                session.place.leave()
+                if self._leaves(session)
+                else session.place.remove(session.server, session.sessions)
+            )
             with anyio.CancelScope(shield=True):
                 await self._try(environment, options, last, patience)
         if failure is not None:

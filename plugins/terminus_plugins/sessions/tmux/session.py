@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from terminus_plugins.sessions.tmux.config import TmuxConfig
 
-KEPT = "#{pid} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
+KEPT = "#{pid} #{pane_pid} #{pane_width} #{history_size} #{@token}:#{@shell}:#{@home}:#{@ended}"
 """What is asked first; the options hold what a later process needs to know (:meth:`TmuxSession._keep`)."""
 
 RESET = "[A program had left the terminal in another mode or character set. The terminal was reset.]"
@@ -36,6 +36,7 @@ class TmuxSession(Session):
     Attributes:
         place: where the server is.
         server: the server's process id.
+        sessions: ids of the sessions of processes that the pane has had: each program that tmux starts leads one.
         token: what the end mark of the shell carries.
     """
 
@@ -44,6 +45,7 @@ class TmuxSession(Session):
     def __init__(self, place: Place, config: TmuxConfig) -> None:
         self.place = place
         self.server = ""
+        self.sessions: set[str] = set()
         self.token = secrets.token_hex(8)
         self._config = config
         self._pane = Pane(config)
@@ -68,7 +70,8 @@ class TmuxSession(Session):
             reply = (await self._pane.ask(f"display-message -p -t {PANE} {quote(KEPT)}"))[0]
         except TimeoutError as error:
             raise EnvironmentFailedError(f"tmux does not start: {error}") from error
-        self.server, width, history, kept = reply.lines[0].decode().split(" ", 3)
+        self.server, pane, width, history, kept = reply.lines[0].decode().split(" ", 4)
+        self.sessions.add(pane)
         self._pane.scroll.width = int(width)
         if not resumed:
             await self._watch.wait_until_ready()
@@ -261,6 +264,7 @@ class TmuxSession(Session):
             once=True,
         )
         await self._pane.answers(request)
+        self.sessions.add(await self._pane.tell("#{pane_pid}"))
         await self._watch.wait_until_ready()
         self._keep()
 

@@ -11,7 +11,7 @@ from terminus_plugins.sessions.tmux import path_marks, prompt
 from terminus_plugins.sessions.tmux.protocol import quote
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
 PANE = "%0"
 """Our pane in tmux's words: the first one of a server of its own. Others come when somebody runs tmux in it."""
@@ -80,6 +80,34 @@ for folder in {paths}; do
   [ -e /proc/self ] || tmux -S "$folder/socket" kill-server 2>/dev/null
   rm -rf "$folder"
 done
+"""
+# Hangs up what runs in the terminal's sessions, as closing any terminal does; bash and the kernel leave it to a race.
+# What ignores hang-ups (nohup) or has a session of its own (setsid) lives.
+# Fields of stat after the name: state, parent, group, session. SIGHUP is the lowest bit of the ignored ones.
+_HANG_UP = """\
+hang_up() {{
+  left=
+  for file in /proc/[0-9]*/stat; do
+    IFS= read -r line <"$file" || continue
+    pid=${{file#/proc/}} pid=${{pid%/stat}}
+    set -- "$1" ${{line##*) }}
+    case " {sessions} " in *" $5 "*) ;; *) continue ;; esac
+    [ "$2" != Z ] || continue
+    ignored=$(grep SigIgn "/proc/$pid/status") || continue
+    case $ignored in *[13579bdf]) ;; *) kill "-$1" "$pid" && left=1 ;; esac
+  done
+}}
+{{
+  hang_up HUP
+  hang_up CONT
+  n=0
+  while [ -n "$left" ] && [ $n -lt 25 ]; do
+    n=$((n + 1))
+    sleep 0.02 || sleep 1
+    hang_up 0
+  done
+  [ -z "$left" ] || hang_up KILL
+}} 2>/dev/null
 """
 DEFAULT_SHELL = "if command -v bash >/dev/null 2>&1; then exec bash --login; else exec sh -l; fi"
 
@@ -156,15 +184,21 @@ class Place:
             f"unset TMUX TMUX_PANE TMOUT; exec {self.client} -f /dev/null {'' if self.by_exec else '-C '}{commands}"
         )
 
-    def remove(self, server: str) -> str:
-        """End the server, one that hangs too if its process id is known, and take its folder away."""
+    def remove(self, server: str, sessions: Collection[str]) -> str:
+        """End the server and what runs in its terminals, and take its folder away.
+
+        Args:
+            server: its process id, by which one that hangs is ended too; ``""`` if unknown.
+            sessions: ids of the sessions of processes that its terminals had.
+        """
         folder = shlex.quote(self.folder)
         kill, wait = f"{self.client} kill-server", ""
         if server:  # the number may be another process's by now, which Linux can tell
             is_ours = f"grep -qF {folder}/socket /proc/{server}/cmdline"
             kill = f"[ -e /proc/self ] && ! {is_ours} || kill -9 {server}"
             wait = _GONE.format(is_ours=is_ours, server=server)
-        return f"[ -S {folder}/socket ] && {{ {kill}; }} 2>/dev/null; {wait}rm -rf {folder}"
+        hang_up = _HANG_UP.format(sessions=" ".join(sessions)) if sessions else ""
+        return f"[ -S {folder}/socket ] && {{ {kill}; }} 2>/dev/null; {wait}{hang_up}rm -rf {folder}"
 
     def leave(self) -> str:
         """Let the server live on without an owner, so that it is never swept; if it is gone, remove its folder."""

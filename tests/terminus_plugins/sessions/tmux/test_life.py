@@ -629,8 +629,40 @@ async def test_what_runs_is_left(terminal, say, place):
             while "Running" not in tmux(session.place, "capture-pane", "-p"):
                 await anyio.sleep(0.05)
     finally:
+        tmux(session.place, "send-keys", "kill %1", "Enter")
+        with anyio.fail_after(10):
+            while "Running" in tmux(session.place, "capture-pane", "-p").rpartition("kill %1")[2]:
+                await anyio.sleep(0.05)
         tmux(session.place, "kill-server")
         shutil.rmtree(session.place.folder)
+
+
+@pytest.mark.parametrize("place", [LocalEnvironment, ExecOnlyEnvironment])
+async def test_what_would_be_hung_up_is_gone_and_what_would_not_lives(terminal, say, tmp_path, place):
+    (tmp_path / "stubborn").write_text("trap 'echo no' HUP; echo $$ >stubborn.pid; while :; do sleep 0.2; done")
+    async with place() as there, terminal.open(place=there) as session:
+        await say(session, f"cd {tmp_path}; (sleep 301 & echo $! >plain.pid)")
+        await say(session, "nohup sleep 302 >/dev/null 2>&1 & echo $! >nohup.pid")
+        await say(session, "setsid sh -c 'echo $$ >setsid.pid; exec sleep 303' &")
+        await say(session, "sleep 304 & echo $! >stopped.pid; kill -STOP $!")
+        await session.send_keys("sh stubborn\n", min_timeout_sec=1)
+        with anyio.fail_after(10):
+            while not (tmp_path / "stubborn.pid").exists():
+                await anyio.sleep(0.05)
+    pids = {path.stem: int(path.read_text()) for path in tmp_path.glob("*.pid")}
+    alive = {name for name, pid in pids.items() if is_alive(pid)}
+    for name in alive:
+        os.kill(pids[name], signal.SIGKILL)
+    assert len(pids) == 5
+    assert alive == {"nohup", "setsid"}
+
+
+def is_alive(pid):
+    """Whether a process is there and no zombie."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
+    except OSError:
+        return False
 
 
 async def test_a_terminal_whose_shell_has_ended_is_not_left(terminal):
