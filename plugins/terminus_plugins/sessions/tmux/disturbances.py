@@ -10,7 +10,7 @@ import re
 
 _SIGNS = re.compile(
     rb"(?P<question>"
-    rb"\x1b\[[>=?]?[0-9;]*[cnx]|\x1b\[>[0-9;]*q|\x1b\[\?[0-9;]*\$p|\x1b\][0-9;]+;\?|\x1bP[+$]q|\x1bZ|\x05)"
+    rb"\x1b\[[>=?]?[0-9;]*[cnxt]|\x1b\[>[0-9;]*q|\x1b\[\?[0-9;]*\$p|\x1b\][0-9;]+;\?|\x1bP[+$]q|\x1bZ|\x05)"
     rb"|(?P<charset>\x1b[()](?P<set>.)|(?P<shift>[\x0e\x0f]))"
     rb"|(?P<mode>\x1b\[[0-9;]*r|\x1b\[\?(?:[0-9]+;)*(?:6|47|1047|1049)h|\x1b\[4h)"
 )
