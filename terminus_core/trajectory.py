@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import datetime
 from hashlib import blake2b
 from mimetypes import guess_type
+from pathlib import Path
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -240,6 +241,16 @@ class Trajectory(_Record):
     continued_trajectory_ref: str | None = None
     extra: dict[str, Any] | None = None
     subagent_trajectories: list[Trajectory] | None = None
+
+    @classmethod
+    def load(cls, path: str | Path) -> Trajectory:
+        """Read a document.
+
+        Raises:
+            OSError: the file cannot be read.
+            ValueError: it is not a valid trajectory; the text says why.
+        """
+        return cls.model_validate_json(Path(path).read_bytes())
 
     @model_validator(mode="after")
     def _steps_are_numbered(self) -> Trajectory:

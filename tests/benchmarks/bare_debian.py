@@ -22,6 +22,7 @@ from tests.support.markdown_blocks import blocks
 
 REPOSITORY = Path(__file__).parents[2]
 MIRROR = "http://deb.debian.org/debian"
+TRUSTED = "/root/certificates.crt"
 CERTIFICATES = "/etc/ssl/certs/ca-certificates.crt"
 
 
@@ -37,16 +38,17 @@ def make(root: Path) -> None:
         ["debootstrap", "--variant=minbase", "bookworm", root, MIRROR], check=True, stdout=subprocess.DEVNULL
     )
     subprocess.run(["git", "clone", "--quiet", REPOSITORY, root / "src"], check=True)
-    for name in ("/etc/resolv.conf", "/etc/hosts", CERTIFICATES, "/etc/pip.conf"):
+    for name in ("/etc/resolv.conf", "/etc/hosts", "/etc/pip.conf"):
         if Path(name).is_file():
-            (root / name[1:]).parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(name, root / name[1:])
+    shutil.copy(CERTIFICATES, root / TRUSTED[1:])  # apt writes the system's own file anew
 
 
 def run(root: Path, command: str) -> tuple[int, float]:
     """Exit code and seconds of a command in the system."""
     environ = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "xterm"}
-    environ |= {name: value for name, value in os.environ.items() if name.lower().endswith(("_proxy", "_cert_file"))}
+    environ |= dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), TRUSTED)
+    environ |= {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
     words = ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={root}/proc", "chroot", str(root), "bash", "-c"]
     started = time.monotonic()
     done = subprocess.run([*words, f"cd /src && {command}"], env=environ, capture_output=True, text=True, check=False)

@@ -1,6 +1,7 @@
 """The models accept and reject what the package ``atif`` does, and name what is wrong."""
 
 import copy
+import json
 from contextlib import suppress
 from functools import reduce
 from operator import getitem
@@ -193,3 +194,16 @@ def test_a_broken_document_is_refused_and_the_field_named(path, change, field):
 
 def test_a_differing_step_count_may_be_explained_in_notes():
     Trajectory.model_validate(changed(("final_metrics", "total_steps"), put(9)) | {"notes": "six steps were cut"})
+
+
+def test_a_saved_document_is_loaded(tmp_path):
+    path = tmp_path / "trajectory.json"
+    agent = {"name": "a", "version": "1"}
+    document = {"schema_version": Trajectory.VERSION, "agent": agent, "steps": []}
+    path.write_text(json.dumps(document | {"steps": [{"step_id": 1, "source": "user", "message": "hello"}]}))
+    assert [step.message for step in Trajectory.load(path).steps] == ["hello"]
+    path.write_text("{")
+    with pytest.raises(ValueError, match="Invalid JSON"):
+        Trajectory.load(path)
+    with pytest.raises(FileNotFoundError):
+        Trajectory.load(tmp_path / "nowhere.json")
