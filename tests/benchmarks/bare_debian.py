@@ -49,7 +49,8 @@ def run(root: Path, command: str) -> tuple[int, float]:
     environ = {"PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "TERM": "xterm"}
     environ |= dict.fromkeys(("PIP_CERT", "SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"), TRUSTED)
     environ |= {name: value for name, value in os.environ.items() if name.lower().endswith("_proxy")}
-    words = ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={root}/proc", "chroot", str(root), "bash", "-c"]
+    enter = 'mount -t devpts -o newinstance,ptmxmode=0666 none "$0/dev/pts" && exec chroot "$0" bash -c "$1"'
+    words = ["unshare", "--mount", "--pid", "--fork", f"--mount-proc={root}/proc", "sh", "-c", enter, str(root)]
     started = time.monotonic()
     done = subprocess.run([*words, f"cd /src && {command}"], env=environ, capture_output=True, text=True, check=False)
     if done.returncode:
