@@ -44,7 +44,7 @@ class Journal:
     """
 
     def __init__(self, folder: Path, redact: Callable[[Any], Any], on_failure: Callable[[Path, str], None]) -> None:
-        self.path = folder / NAME
+        self.path: Path = folder / NAME
         self._redact = redact
         self._on_failure = on_failure
         self._is_new = True

@@ -112,7 +112,7 @@ def test_every_feature_in_one_run(installed, tmp_path, here):
     ]
     assert with_image == [2]
     assert f"image_read: {picture}:\nIt is one red pixel." in done.observations[1]
-    (aside,) = done.folder.glob("trajectory.*-image.json")
+    (aside,) = done.folder.glob("trajectory.image-*.json")
     part = json.loads(aside.read_text())["steps"][0]["message"][1]
     assert (done.folder / part["source"]["path"]).read_bytes() == PIXEL
     # The checklist, with the task.

@@ -39,7 +39,7 @@ class OverTmux:
 
     @pytest.fixture
     def backend(self):
-        return TmuxBackend(TmuxBackend.Config(history_limit=SessionBackendTests.history_rows))
+        return TmuxBackend(TmuxBackend.Config(history_limit=SessionBackendTests.history_rows, keep_sec=600))
 
 
 class TestOverSsh(OverTmux, SessionBackendTests):

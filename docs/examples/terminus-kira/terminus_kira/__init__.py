@@ -6,9 +6,10 @@ needs no code: the session ``tmux`` sees when the shell is back at its prompt.
 
 from __future__ import annotations
 
-from terminus_core import CompletionPolicy, ResponseParser, hookimpl
+from terminus_core import Action, CompletionPolicy, ResponseParser, hookimpl
 from terminus_kira.caching import KiraCaching
 from terminus_kira.checklist import KiraChecklist
+from terminus_kira.image_read import ImageRead
 from terminus_kira.parser import KiraParser
 
 
@@ -16,6 +17,12 @@ from terminus_kira.parser import KiraParser
 def terminus_register_response_parsers() -> list[type[ResponseParser]]:
     """Bring the parser ``kira``."""
     return [KiraParser]
+
+
+@hookimpl
+def terminus_register_actions() -> list[type[Action]]:
+    """Bring the action ``image_read``."""
+    return [ImageRead]
 
 
 @hookimpl

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import base64
-from dataclasses import dataclass
 from mimetypes import guess_type
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import anyio
 
@@ -19,22 +18,27 @@ KINDS = {"image/png", "image/jpeg", "image/gif", "image/webp"}
 MAX_BYTES = 3_750_000
 
 
-@dataclass
 class ImageRead(Action):
-    """One image, one question. The image itself never enters the chat, so it is sent once.
+    """One image, one question. The image itself never enters the chat, so it is sent once."""
 
-    Attributes:
-        arguments: ``file_path`` and ``image_read_instruction``.
-        number: which one of the run it is, counted from 1.
-    """
+    name: ClassVar[str] = "image_read"
+    description: ClassVar[str] = "Have an image file looked at and described."
+    parameters: ClassVar[dict[str, Any]] = {
+        "type": "object",
+        "properties": {
+            "file_path": {"type": "string", "description": "Absolute path of a PNG, JPEG, GIF or WebP file."},
+            "image_read_instruction": {"type": "string", "description": "What to look for in it."},
+        },
+        "required": ["file_path", "image_read_instruction"],
+    }
 
-    arguments: dict[str, Any]
-    number: int
-    name: str = "image_read"
+    def is_available(self, run: Run) -> bool:
+        """For models that can see."""
+        return run.llm.supports_images
 
-    async def perform(self, run: Run) -> str:
+    async def perform(self, run: Run, arguments: dict[str, Any]) -> str:
         """What the model says about the image, or why there is nothing to say."""
-        path = str(self.arguments["file_path"])
+        path: str = arguments["file_path"]
         kind = guess_type(path)[0]
         if kind not in KINDS:
             return f"image_read: {path} has no name of an image file."
@@ -49,9 +53,9 @@ class ImageRead(Action):
             return f"image_read: {path} has {len(data):,} bytes; make a smaller copy."
         url = f"data:{kind};base64,{base64.b64encode(data).decode()}"
         question = [
-            ContentPart(type="text", text=str(self.arguments["image_read_instruction"])),
+            ContentPart(type="text", text=arguments["image_read_instruction"]),
             ContentPart(type="image_url", image_url={"url": url}),
         ]
         messages = [Message(role="user", content=question)]
-        seen = await run.ask_aside("image", messages, attempt=self.number)
+        seen = await run.ask_aside("image", messages)
         return f"image_read: {path}:\n{seen.response.content}"

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from terminus_core import Action, Command, ParseResult, ResponseParser, ToolCall
-from terminus_kira.image_read import ImageRead
-from terminus_kira.tools import EXECUTE_COMMANDS, IMAGE_READ, TASK_COMPLETE
+from terminus_core import ActionCall, Command, ParseResult, ResponseParser, ToolCall
+from terminus_kira.tools import EXECUTE_COMMANDS, TASK_COMPLETE, definition
 
 if TYPE_CHECKING:
     from terminus_core import LLMResponse, Run
@@ -32,12 +31,11 @@ class KiraParser(ResponseParser):
 
     def __init__(self) -> None:
         self.tools: list[dict[str, Any]] = [EXECUTE_COMMANDS, TASK_COMPLETE]
-        self._images = 0
 
     def prepare(self, run: Run) -> None:
-        """Offer images to a model that can see."""
-        sees = getattr(run.llm, "supports_images", False)
-        self.tools = [EXECUTE_COMMANDS, TASK_COMPLETE, *([IMAGE_READ] if sees else [])]
+        """Offer the actions of this run."""
+        super().prepare(run)
+        self.tools += [definition(each.name, each.description, each.parameters) for each in self.actions]
 
     def build_prompt(self, instruction: str, terminal_state: str) -> str:
         """The first message."""
@@ -84,12 +82,7 @@ class KiraParser(ResponseParser):
                 result.commands.append(Command(keystrokes, seconds, call_id=call_id))
         elif name == "task_complete":
             result.is_task_complete = True
-        elif name == "image_read" and IMAGE_READ in self.tools:
-            result.actions.append(self._image_read(arguments))
+        elif any(action.name == name for action in self.actions):
+            result.actions.append(ActionCall(name, arguments, call_id))
         else:
             raise ValueError(f"there is no tool {name!r}")
-
-    def _image_read(self, arguments: dict[str, Any]) -> Action:
-        self._images += 1
-        wanted = {"file_path": arguments["file_path"], "image_read_instruction": arguments["image_read_instruction"]}
-        return ImageRead(wanted, self._images)

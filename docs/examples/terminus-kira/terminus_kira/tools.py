@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 
-def _tool(name: str, description: str, **properties: dict[str, Any]) -> dict[str, Any]:
-    parameters = {"type": "object", "properties": properties, "required": list(properties)}
+def definition(name: str, description: str, parameters: dict[str, Any]) -> dict[str, Any]:
+    """A tool in OpenAI's form."""
     return {"type": "function", "function": {"name": name, "description": description, "parameters": parameters}}
+
+
+def _tool(name: str, description: str, **properties: dict[str, Any]) -> dict[str, Any]:
+    return definition(name, description, {"type": "object", "properties": properties, "required": list(properties)})
 
 
 def _text(description: str) -> dict[str, Any]:
@@ -31,9 +35,3 @@ EXECUTE_COMMANDS = _tool(
     commands={"type": "array", "items": _COMMAND},
 )
 TASK_COMPLETE = _tool("task_complete", "Say that the task is done.")
-IMAGE_READ = _tool(
-    "image_read",
-    "Have an image file looked at and described.",
-    file_path=_text("Absolute path of a PNG, JPEG, GIF or WebP file."),
-    image_read_instruction=_text("What to look for in it."),
-)

@@ -167,9 +167,10 @@ class TmuxBackend(SessionBackend):
         return session.place.attach() if options.resume_token else self._start(session)
 
     def _start(self, session: TmuxSession) -> str:
+        owner = {"keep_sec": self.config.keep_sec, "pid": os.getpid(), **describe_process()}
         return session.place.start(
             pane_argv(session.place, self.config.shell, session.token),
-            f"{platform.node() or '-'} {json.dumps({'pid': os.getpid(), **describe_process()})}",
+            f"{platform.node() or '-'} {json.dumps(owner)}",
             width=self.config.pane_width,
             height=self.config.pane_height,
             history_limit=self.config.history_limit * (2 if session.place.by_exec else 1),
@@ -220,8 +221,8 @@ class TmuxBackend(SessionBackend):
             started, _, owner = owner.partition(" ")
             host, _, process = owner.partition(" ")
             age = now - int(started) if started.isdigit() else 0
-            is_dead = host == platform.node() and not _is_alive(process)
-            if age > (self.config.keep_sec if is_dead else STRANGER_SEC):
+            limit = _keep_sec(process) if host == platform.node() else STRANGER_SEC
+            if limit is not None and age > limit:
                 gone.append(folder)
         return gone
 
@@ -245,13 +246,13 @@ class TmuxBackend(SessionBackend):
             logger.debug("Cannot tidy up after tmux: %s", error)
 
 
-def _is_alive(process: str) -> bool:
-    """Whether the process that an owner's line describes is there; what cannot be read is taken to be."""
+def _keep_sec(process: str) -> float | None:
+    """How long the terminal of a dead agent wants to be left alone, in its own words; ``None`` while it lives."""
     try:
         described = json.loads(process)
-        return is_process_there(described.pop("pid"), described)
+        return None if is_process_there(described.pop("pid"), described) else float(described["keep_sec"])
     except (ValueError, KeyError, TypeError, AttributeError):
-        return True
+        return None
 
 
 async def _close(channel: ControlChannel, stream: EnvironmentProcess) -> None:

@@ -11,7 +11,7 @@ class TestTmux(SessionBackendTests):
 
     @pytest.fixture
     def backend(self):
-        return TmuxBackend(TmuxBackend.Config(history_limit=self.history_rows))
+        return TmuxBackend(TmuxBackend.Config(history_limit=self.history_rows, keep_sec=600))
 
 
 def test_it_is_complete():

@@ -22,7 +22,7 @@ class ByExec:
 
     @pytest.fixture
     def backend(self):
-        return TmuxBackend(TmuxBackend.Config(history_limit=SessionBackendTests.history_rows))
+        return TmuxBackend(TmuxBackend.Config(history_limit=SessionBackendTests.history_rows, keep_sec=600))
 
     @pytest.fixture
     def environment(self):

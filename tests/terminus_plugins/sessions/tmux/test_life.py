@@ -535,7 +535,7 @@ from terminus_plugins.environments.local import LocalEnvironment
 from terminus_plugins.sessions.tmux import TmuxBackend
 async def main():
     options = SessionOptions("killed", Path(sys.argv[1]), cwd=sys.argv[1], env={"HOME": sys.argv[2]})
-    async with TmuxBackend().open(LocalEnvironment(), options) as session:
+    async with TmuxBackend(TmuxBackend.Config(keep_sec=600)).open(LocalEnvironment(), options) as session:
         await session.send_keys("mark=kept; echo before\\n", block=True)
         print(session.resume_token, session.server, flush=True)
         await anyio.sleep(60)
@@ -568,7 +568,7 @@ def older(folder, seconds) -> None:
 
 async def test_session_of_a_killed_agent_is_resumed(terminal, say, killed):
     token, logs, folder = killed
-    async with terminal.open(keep_sec=600):
+    async with terminal.open():
         assert folder.exists()
     options = terminal.options("killed", resume_token=token)
     options.logs_dir = logs
@@ -594,9 +594,9 @@ async def test_resuming_what_is_gone(terminal):
 async def test_session_of_a_killed_agent_is_swept(terminal, killed):
     _, _, folder = killed
     (folder / "socket").unlink()  # nobody can ask the server any more
-    async with terminal.open(keep_sec=600):
+    async with terminal.open():
         assert folder.exists()
-    older(folder, 5)
+    older(folder, 700)
     async with terminal.open():
         assert not folder.exists()
         assert not processes_with(str(folder))
