@@ -133,8 +133,9 @@ async def delayed(port: int, seconds: float) -> AsyncIterator[int]:
 
         async with anyio.create_task_group() as group, outlet:
             group.start_soon(deliver)
-            async for data in source:
-                outlet.send_nowait((time.monotonic() + seconds / 2, data))
+            with suppress(anyio.BrokenResourceError):  # one side has hung up with data under way
+                async for data in source:
+                    outlet.send_nowait((time.monotonic() + seconds / 2, data))
 
     async def serve(client: SocketStream) -> None:
         async with client, await anyio.connect_tcp("127.0.0.1", port) as host, anyio.create_task_group() as group:

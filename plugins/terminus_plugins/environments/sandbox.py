@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 TRIES = 5
 """How often a sandbox is built while the files of /etc change."""
+NOTICE_SEC = 0.5
 START_SEC = 10.0
 HOME = "/tmp/home"  # noqa: S108 - the sandbox's own
 KEPT_VARIABLES = ("LANG", "LC_ALL", "LC_CTYPE", "PATH", "TERM", "TZ")
@@ -122,7 +123,10 @@ class SandboxEnvironment(StreamedEnvironment):
         ) as channel:
             yield channel
 
-    async def _explain(self, _status: int, _has_spoken: bool) -> str | None:
+    async def _explain(self, status: int, _has_spoken: bool) -> str | None:
+        if status < 0 and self._holder is not None:  # killed: with the sandbox, whose end may not have been noticed yet
+            with anyio.move_on_after(NOTICE_SEC):
+                await self._holder.wait()
         if self._holder is None or self._holder.returncode is not None:
             return "the sandbox has ended"
         return None
